@@ -12,6 +12,12 @@ export class Slices {
   /** Monotonic milliseconds until which background work may continue in this turn. */
   #until = 0
   #isTurning = false
+  #sliceMs = SLICE_MS
+
+  /** For a thread without requests. */
+  lengthen(ms: number): void {
+    this.#sliceMs = ms
+  }
 
   /** The milliseconds that are left in this turn. */
   get left(): number {
@@ -28,7 +34,7 @@ export class Slices {
 
   #turn(): void {
     this.#isTurning = true
-    this.#until = clock.monotonic() + SLICE_MS
+    this.#until = clock.monotonic() + this.#sliceMs
     setImmediate(() => void this.#next())
   }
 

@@ -134,6 +134,14 @@ export const openReadModels = async ({ readModels, dataDir }: Config, logger: Lo
       })
     : (await import('../adapters/mongodb/index.ts')).openMongoReadModels({ url: readModels })
 
+/** Opens the embedded log for a thread, up to its present end. */
+export const openPresentLog = async (dataDir: string) =>
+  (await import('../adapters/embedded/eventStore/presentLog.ts')).openPresentLog(dataDir)
+
+/** Opens the file of one embedded read model for a thread that fills it. */
+export const openSideFile = async (dir: string) =>
+  (await import('../adapters/embedded/readModels/index.ts')).openSideFile(dir)
+
 /** Opens the connection to the collector of traces; null without one: its library takes time and memory. */
 export const openTracer = async (
   { traces }: Config,

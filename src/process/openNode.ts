@@ -22,6 +22,7 @@ import { Keyring } from '../secrets/keyring.ts'
 import { WrappedKeys } from '../secrets/wrappedKeys.ts'
 import { type Config, isEmbeddedUrl, isSolo } from './config.ts'
 import type { Engines } from './engines.ts'
+import { openFill } from './filling/fill.ts'
 import type { OpenedMasterKeys } from './openMasterKeys.ts'
 import type { Readiness } from './readiness.ts'
 import type { Node } from './roles/node.ts'
@@ -100,7 +101,13 @@ export const openNode = async ({
   await liveness?.hasJoined(signal) // before the first read: no other node drops what this one reads
   if (!liveness) await patiently(() => serveEarlier({ readModels, logger })) // a cluster decides it by liveness
   const { progress, projectors } = startProjecting(
-    { ...engines, ...background, node_id, liveness },
+    {
+      ...engines,
+      ...background,
+      node_id,
+      liveness,
+      ...(!liveness && { fill: openFill({ dataDir: config.dataDir, store, readModels, logger }) }),
+    },
     roles.has('projector'),
   )
   const head = await patiently(() => store.head())

@@ -4,6 +4,7 @@ import { slices } from '../loops/slices.ts'
 import type { Batch, EventStore } from '../ports/eventStore.ts'
 import type { ReadModels } from '../ports/readModels.ts'
 import { BatchWriter } from './batchWriter.ts'
+import type { Fill } from './fill.ts'
 import { nameOf, type Projection } from './projection.ts'
 import { SkippedFacts } from './skippedFacts.ts'
 import { Waiters } from './waiters.ts'
@@ -23,6 +24,8 @@ export interface ProjectorOptions {
   readonly wasComplete: (name: string) => Promise<boolean>
   /** Called when the read model continues without a fact. The error names the fact. */
   readonly onSkipped: (name: string, error: unknown) => void
+  /** Called first: builds a new read model apart from this process. */
+  readonly fill: Fill
 }
 
 /** A cursor that only moved past other events is stored after this many batches. */
@@ -56,10 +59,11 @@ export class Projector {
       wasComplete = () => Promise.resolve(false),
       onMoved = () => {},
       onSkipped = () => {},
+      fill = () => Promise.resolve(),
     }: { readModels: ReadModels; store: Pick<EventStore, 'subscribe'> } & Partial<ProjectorOptions>,
   ) {
     this.name = nameOf(projection)
-    this.#options = { lingerMs, wasComplete, onMoved, onSkipped }
+    this.#options = { lingerMs, wasComplete, onMoved, onSkipped, fill }
     this.#projection = projection
     this.#readModels = readModels
     this.#log = store
@@ -99,6 +103,11 @@ export class Projector {
   /** Runs until the signal aborts; rejects when an engine refuses. `run` may be called again: it resumes. */
   async run(signal: AbortSignal): Promise<void> {
     this.#wholeAt ||= clock.monotonic()
+    const onPosition = (position: Cursor) => {
+      if (!this.#hasCaughtUp) this.#position = position
+    }
+    await this.#options.fill(this.#projection, { signal, onPosition })
+    if (signal.aborted) return
     const collection = await this.#readModels.writer(this.#projection)
     const skipped = await SkippedFacts.open(this.#readModels, this.name)
     const checkpoint = await collection.checkpoint()

@@ -41,7 +41,9 @@ export const readModelStatus = async ({ readModels, store, progress }: Deps): Pr
       const name = nameOf(projection)
       const collection = readModels.reader(projection)
       const known = progress.position(name)
-      const position = known === START ? ((await collection.checkpoint()) ?? START) : known
+      const builtTo = progress.building.find((each) => each.name === name)?.builtTo ?? START
+      const stored = known === START ? ((await collection.checkpoint()) ?? START) : known
+      const position = stored > builtTo ? stored : builtTo
       const doc = requested.get(name)
       return {
         name: projection.name,

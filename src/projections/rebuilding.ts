@@ -18,7 +18,11 @@ const LOOK_MS = 500
 /** The time in which the served documents should reach the position of the new ones, milliseconds. */
 const REACH_MS = 5000
 
-interface Deps extends Omit<Background, 'signal'>, Pick<ProjectorOptions, 'onSkipped'> {
+interface Deps
+  extends
+    Omit<Background, 'signal'>,
+    Pick<ProjectorOptions, 'onSkipped'>,
+    Partial<Pick<ProjectorOptions, 'fill'>> {
   readonly readModels: ReadModels
   readonly store: Pick<EventStore, 'head'>
   readonly projectors: Pick<Projectors, 'pausing' | 'projectionOf' | 'reach'> & {
@@ -93,6 +97,7 @@ const begins = async ({ readModels }: Deps, { rebuilds, requested, projection }:
   const { name, state } = requested
   const shadow = shadowOf(projection)
   if (state === 'waiting' || state === 'replacing') {
+    await readModels.writer(projection) // completes an exchange that the crash has interrupted
     const isThere = (await readModels.versions()).some((version) => nameOf(version) === nameOf(shadow))
     if (isThere) await drop(readModels, shadow)
     else if (state === 'replacing') {
@@ -155,12 +160,20 @@ interface Built {
  * if that was requested.
  */
 const build = async (
-  { readModels, projectors, store, onSkipped, lookMs = LOOK_MS, ...background }: Deps,
+  {
+    readModels,
+    projectors,
+    store,
+    onSkipped,
+    fill = () => Promise.resolve(),
+    lookMs = LOOK_MS,
+    ...background
+  }: Deps,
   { rebuilds, requested: { name }, projection }: Work,
   signal: AbortSignal,
 ): Promise<Built> => {
   const shadow = shadowOf(projection)
-  const projector = new Projector(shadow, { readModels, store: projectors.reads, onSkipped })
+  const projector = new Projector(shadow, { readModels, store: projectors.reads, onSkipped, fill })
   const stop = new AbortController()
   const until = AbortSignal.any([signal, stop.signal])
   const failed = Promise.withResolvers<never>()

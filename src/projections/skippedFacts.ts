@@ -65,6 +65,21 @@ export const renameSkipped = async (
   for (const doc of lacking) await write(collection, { ...doc, read_model: to })
 }
 
+/** The records of a file with one read model. */
+export const skippedIn = async (readModels: ReadModels): Promise<SkippedFactDoc[]> =>
+  Array.fromAsync(readModels.reader<SkippedFactDoc>(skippedFacts).scan())
+
+/** Records the facts that a read model lacks after it was filled apart from this process. */
+export const recordSkipped = async (
+  readModels: ReadModels,
+  name: string,
+  docs: readonly SkippedFactDoc[],
+): Promise<void> => {
+  const collection = await readModels.writer<SkippedFactDoc>(skippedFacts)
+  await clearSkipped(collection, (read_model) => read_model === name)
+  for (const doc of docs) await write(collection, doc)
+}
+
 /** The facts that one read model lacks. */
 export class SkippedFacts {
   readonly #collection: Writable

@@ -5,6 +5,7 @@ import { ProgressReader, ProgressReporter } from '../../cluster/progress.ts'
 import type { Engines } from '../engines.ts'
 import { type Background, keepGoing } from '../../loops/keepGoing.ts'
 import { dropUnread, type Unread } from '../../projections/dropUnread.ts'
+import type { Fill } from '../../projections/fill.ts'
 import { type Progress, Projectors } from '../../projections/projectors.ts'
 import { rebuildRequested } from '../../projections/rebuilding.ts'
 import { serveEarlier } from '../../projections/serveEarlier.ts'
@@ -20,6 +21,8 @@ const LOOKS = 12
 interface Deps extends Engines, Background {
   readonly node_id: string
   readonly liveness: Liveness | null
+  /** Builds new read models of the embedded engine. */
+  readonly fill?: Fill
 }
 
 /** The positions of the read models, and the projectors of this process; null if it has none. */
@@ -33,7 +36,7 @@ interface Projecting {
  * with the role works and the others are on standby.
  */
 export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
-  const { store, readModels, hints, signal, logger, onGivenUp, liveness, node_id } = deps
+  const { store, readModels, hints, signal, logger, onGivenUp, liveness, node_id, fill } = deps
   const base = { store, readModels, logger, onGivenUp }
   const dropping = (unread: Omit<Unread, 'readModels'>, background: Background) =>
     keepGoing(
@@ -45,11 +48,14 @@ export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
     keepGoing(
       'The rebuild of read models',
       (until) =>
-        rebuildRequested({ readModels, store, projectors, logger, onSkipped: projectors.logSkipped }, until),
+        rebuildRequested(
+          { readModels, store, projectors, logger, onSkipped: projectors.logSkipped, ...(fill && { fill }) },
+          until,
+        ),
       background,
     )
   if (!liveness) {
-    const projectors = new Projectors(base)
+    const projectors = new Projectors({ ...base, ...(fill && { fill }) })
     void projectors.run(signal)
     void rebuilding(projectors, deps)
     const namesRead = () => Promise.resolve(new Set(projectors.names))

@@ -1,0 +1,139 @@
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import { messageOf } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
+import type { Apart, ReadModels } from '../../ports/readModels.ts'
+import type { EventStore } from '../../ports/eventStore.ts'
+import type { Fill, Filling } from '../../projections/fill.ts'
+import { nameOf, type Projection } from '../../projections/projection.ts'
+import { recordSkipped } from '../../projections/skippedFacts.ts'
+import type { FromThread, Member, ToThread } from './messages.ts'
+
+/** A shorter log is folded before a thread has loaded its code. */
+const LEAST_FACTS = 50_000
+const MAX_THREADS = 2
+/** The memory that a thread may take, with a margin for the rest of the process. */
+const BYTES_PER_THREAD = 512 << 20
+/** The heap of a thread. Most objects live as long as a batch, so a large young generation saves their copies. */
+const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 96 }
+
+interface Deps {
+  readonly dataDir: string
+  readonly store: Pick<EventStore, 'size'>
+  readonly readModels: ReadModels
+  readonly logger: Pick<Logger, 'warn'>
+  readonly leastFacts?: number
+}
+
+/** A read model that waits for its thread. */
+interface Waiting extends Filling, Member {
+  readonly weight: number
+  readonly settle: PromiseWithResolvers<FromThread | null>
+}
+
+/**
+ * Fills new read models of the embedded engine in threads, which use the other processors and do not delay requests. Those
+ * that begin in the same turn share threads, which read and parse the log once. Where a thread fails, the read model is
+ * folded in this process, which reports the error.
+ */
+export const openFill = ({ dataDir, store, readModels, logger, leastFacts = LEAST_FACTS }: Deps): Fill => {
+  const { apart } = readModels
+  if (!apart) return () => Promise.resolve()
+  let beginning: Waiting[] = []
+  const inThread = (projection: Projection, dir: string, filling: Filling): Promise<FromThread | null> => {
+    if (beginning.length === 0)
+      setImmediate(() => {
+        for (const members of divided(beginning)) void runThread({ dataDir, members })
+        beginning = []
+      })
+    const { name, version, indexes } = projection
+    const settle = Promise.withResolvers<FromThread | null>()
+    beginning.push({ ...filling, name, version, dir, weight: 1 + indexes.length, settle })
+    return settle.promise
+  }
+  return async (projection, filling) => {
+    const name = nameOf(projection)
+    if (
+      ((store.size()?.facts ?? 0) < leastFacts || threads() === 0) &&
+      !(await isFilling(apart, readModels, projection))
+    )
+      return
+    const dir = apart.begin(projection)
+    if (dir === null) return
+    const ended = await inThread(projection, dir, filling).catch((error: unknown) => ({
+      name,
+      failure: messageOf(error),
+    }))
+    if (ended === null) return // the signal aborted: the next start continues
+    if ('skipped' in ended) {
+      await recordSkipped(readModels, name, ended.skipped)
+      return apart.end(projection)
+    }
+    if ('failure' in ended)
+      logger.warn(`The read model ${name} could not be built in a thread and is built without one`, {
+        error: ended.failure,
+      })
+    await readModels.drop(projection, () => Promise.resolve(true))
+  }
+}
+
+/** A read model that was begun apart must be continued apart. */
+const isFilling = async (apart: Apart, readModels: ReadModels, projection: Projection): Promise<boolean> => {
+  const names = (await readModels.versions()).map(nameOf)
+  return names.includes(nameOf(projection)) && apart.begin(projection) !== null
+}
+
+const threads = (): number =>
+  Math.min(MAX_THREADS, availableParallelism(), Math.floor(process.availableMemory() / BYTES_PER_THREAD))
+
+/** Distributes the read models, the largest first. The number of indexes decides most of the work. */
+const divided = (all: readonly Waiting[]): Waiting[][] => {
+  const parts = Array.from({ length: Math.min(Math.max(1, threads()), all.length) }, () => ({
+    members: [] as Waiting[],
+    weight: 0,
+  }))
+  for (const each of all.toSorted((a, b) => b.weight - a.weight)) {
+    const [lightest] = parts.toSorted((a, b) => a.weight - b.weight)
+    lightest?.members.push(each)
+    if (lightest) lightest.weight += each.weight
+  }
+  return parts.map(({ members }) => members)
+}
+
+const thread = new URL(`./thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
+
+const runThread = async ({
+  dataDir,
+  members,
+}: {
+  readonly dataDir: string
+  readonly members: readonly Waiting[]
+}): Promise<void> => {
+  const workerData: ToThread = {
+    dataDir,
+    members: members.map(({ name, version, dir }) => ({ name, version, dir })),
+  }
+  const worker = new Worker(thread, { workerData, resourceLimits })
+  const stop = () => {
+    if (members.every(({ signal }) => signal.aborted)) worker.postMessage('stop')
+  }
+  for (const { signal } of members) signal.addEventListener('abort', stop)
+  stop()
+  const byName = new Map(members.map((each) => [nameOf(each), each]))
+  const ended = new Map<string, FromThread>()
+  worker.on('message', (message: FromThread) => {
+    if ('position' in message) byName.get(message.name)?.onPosition(message.position)
+    else ended.set(message.name, message)
+  })
+  const failure = await new Promise<unknown>((resolve) => {
+    worker.on('error', resolve)
+    worker.on('exit', () => resolve(undefined))
+  })
+  for (const [name, { signal, settle }] of byName) {
+    signal.removeEventListener('abort', stop)
+    const last = ended.get(name)
+    if (last) settle.resolve(last)
+    else if (signal.aborted) settle.resolve(null)
+    else settle.reject(failure ?? new Error('the thread ended early'))
+  }
+}

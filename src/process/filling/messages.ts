@@ -1,0 +1,20 @@
+import type { Version } from '../../ports/readModels.ts'
+import type { SkippedFactDoc } from '../../projections/skippedFacts.ts'
+
+/** A read model that a thread fills. */
+export interface Member extends Version {
+  /** The folder of its file. */
+  readonly dir: string
+}
+
+export interface ToThread {
+  readonly dataDir: string
+  readonly members: readonly Member[]
+}
+
+/** About one read model: its position; or that it is complete, without some facts; or why it was given up. */
+export type FromThread = { readonly name: string } & (
+  | { readonly position: string }
+  | { readonly skipped: readonly SkippedFactDoc[] }
+  | { readonly failure: string }
+)

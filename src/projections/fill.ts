@@ -1,0 +1,11 @@
+import type { Cursor } from '../events/event.ts'
+import type { Projection } from './projection.ts'
+
+export interface Filling {
+  readonly signal: AbortSignal
+  /** Called with each position up to which the read model is built. */
+  readonly onPosition: (position: Cursor) => void
+}
+
+/** Builds a new read model from the log apart from this process. Does nothing where that does not help. */
+export type Fill = (projection: Projection, filling: Filling) => Promise<void>

@@ -1,0 +1,230 @@
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { openEventStore } from '../../../src/adapters/embedded/eventStore/index.ts'
+import { openReadModels } from '../../../src/adapters/embedded/readModels/index.ts'
+import { newId } from '../../../src/ids.ts'
+import { silent } from '../../../src/logger.ts'
+import type { EventStore } from '../../../src/ports/eventStore.ts'
+import type { ReadModels } from '../../../src/ports/readModels.ts'
+import { openFill } from '../../../src/process/filling/fill.ts'
+import type { Fill } from '../../../src/projections/fill.ts'
+import { allNames, allProjections } from '../../../src/projections/index.ts'
+import { nameOf } from '../../../src/projections/projection.ts'
+import { Projectors } from '../../../src/projections/projectors.ts'
+import { rebuildRequested } from '../../../src/projections/rebuilding.ts'
+import { Rebuilds } from '../../../src/projections/rebuilds.ts'
+import { runs } from '../../../src/projections/runs.ts'
+import { shadowOf } from '../../../src/projections/shadow.ts'
+import { type SkippedFactDoc, skippedFacts } from '../../../src/projections/skippedFacts.ts'
+import { suite } from '../../support/suite.ts'
+import { tempDir } from '../../support/tempDir.ts'
+import { until } from '../../support/until.ts'
+import { life, newEvents } from '../../projections/projectedNames.ts'
+import { runFacts } from '../../projections/runFacts.ts'
+
+interface Context {
+  dir: string
+  store: EventStore
+}
+
+const filling = suite<Context>('read models that threads fill', { timeoutMs: 120_000 })
+filling.before.each((context) => {
+  const dir = tempDir()
+  Object.assign(context, { dir, store: openEventStore({ dir }) })
+})
+filling.after.each(({ store }) => store.close())
+
+/** Runs and projects, retention in the middle, and a fact that no fold understands. */
+const appendFacts = async (store: EventStore, count: number): Promise<void> => {
+  for (let n = 0; n < count; n++) {
+    const start = new Date(Date.parse('2026-05-01T10:00:00.000Z') + n * 60_000).toISOString()
+    const run = runFacts({ run_id: newId(), start })
+    const { started } = run
+    await store.append(newId(), [started, n % 3 === 0 ? run.failed(9) : run.succeeded(5)], 'none')
+    if (n % 10 === 0) await store.append(newId(), newEvents(life(newId(), n % 4)), 'none')
+    if (n !== Math.floor(count / 2)) continue
+    const expired = newEvents([{ type: 'CallsExpired', env_id: 'env', before: start }])
+    const broken = { ...started, id: newId(), metadata: { correlation_id: 'c' } }
+    await store.append(newId(), [...expired, broken], 'none')
+  }
+}
+
+interface Running {
+  readonly projectors: Projectors
+  readonly rebuildAll: () => Promise<void>
+  stop(): Promise<void>
+}
+
+/** Runs the projectors until they have caught up. */
+const started = async (store: EventStore, readModels: ReadModels, fill?: Fill): Promise<Running> => {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const options = { readModels, store, logger: silent, ...(fill && { fill }) }
+  const projectors = new Projectors(options)
+  const running = projectors.run(signal)
+  const head = await store.head()
+  await Promise.all(allNames.map((name) => projectors.reach(name, head)))
+  const rebuilding = rebuildRequested({ ...options, projectors, onSkipped: () => {}, lookMs: 5 }, signal)
+  rebuilding.catch(() => {}) // the engines close at the end
+  return {
+    projectors,
+    async rebuildAll() {
+      const rebuilds = await Rebuilds.open(readModels)
+      for (const name of allNames) await rebuilds.request(name, { verify: true })
+      const ended = await until(async () => {
+        const all = await rebuilds.all()
+        return all.length === allNames.length && all.every(({ ended_at }) => ended_at) ? all : undefined
+      })
+      for (const { name, state, differences } of ended)
+        assert.equal([name, state, differences], [name, 'done', 0])
+    },
+    async stop() {
+      stopping.abort()
+      await Promise.allSettled([running, rebuilding])
+    },
+  }
+}
+
+/** Every last write of every read model, the checkpoints, and the facts that they lack. */
+const contentOf = async (readModels: ReadModels): Promise<unknown> => {
+  const all = await Promise.all(
+    allProjections.map(async (projection) => {
+      const writer = await readModels.writer(projection)
+      const entries = await Array.fromAsync(writer.entries())
+      const byId = entries.toSorted(([a], [b]) => (a < b ? -1 : 1))
+      const find = { equal: { env_id: 'env' }, sort: 'order', limit: 5, offset: 0 }
+      const page = projection === runs ? await writer.find(find) : null
+      return [nameOf(projection), byId, page, await writer.count()]
+    }),
+  )
+  const lacking = await Array.fromAsync(readModels.reader<SkippedFactDoc>(skippedFacts).scan())
+  return [...all, lacking.map(({ read_model, id }) => `${read_model} ${id}`).toSorted()]
+}
+
+/** What the process folds without threads. */
+const expectedOf = async (store: EventStore): Promise<unknown> => {
+  const readModels = openReadModels({ dir: tempDir() })
+  const running = await started(store, readModels)
+  await running.stop()
+  const content = await contentOf(readModels)
+  await readModels.close()
+  return content
+}
+
+const sidesIn = (dir: string): string[] => readdirSync(join(dir, 'read-models'))
+
+filling(
+  'are those that the process folds, also after later facts, a start and a rebuild',
+  async (context) => {
+    const { dir, store } = context
+    await appendFacts(store, 60)
+    let readModels = openReadModels({ dir })
+    const fill = () => openFill({ dataDir: dir, store, readModels, logger: silent, leastFacts: 1 })
+    let running = await started(store, readModels, fill())
+    assert.is(sidesIn(dir).length, allProjections.length)
+    assert.equal(await contentOf(readModels), await expectedOf(store))
+    await appendFacts(store, 5)
+    const head = await store.head()
+    await Promise.all(allNames.map((name) => running.projectors.reach(name, head)))
+    const expected = await expectedOf(store)
+    assert.equal(await contentOf(readModels), expected)
+    await running.stop()
+    await readModels.close()
+
+    readModels = openReadModels({ dir })
+    assert.is((await readModels.source()).checkpoint, head)
+    const before = sidesIn(dir)
+    running = await started(store, readModels, fill())
+    assert.equal(await contentOf(readModels), expected)
+    await running.rebuildAll()
+    assert.equal(await contentOf(readModels), expected)
+    await until(() => sidesIn(dir).length === allProjections.length)
+    assert.not.ok(sidesIn(dir).some((name) => before.includes(name)))
+    await running.stop()
+    await readModels.close()
+  },
+)
+
+/** A fill of one read model that is interrupted, and the files that it leaves. */
+const interrupted = async (dir: string, store: EventStore): Promise<void> => {
+  const readModels = openReadModels({ dir })
+  const stop = new AbortController()
+  const fill = openFill({ dataDir: dir, store, readModels, logger: silent, leastFacts: 1 })
+  const filled = fill(shadowOf(runs), { signal: stop.signal, onPosition: () => {} })
+  await until(() => existsSync(join(dir, 'read-models', sidesIn(dir)[0] ?? '', 'read-models.db')))
+  stop.abort()
+  await filled
+  assert.ok(readModels.apart?.begin(shadowOf(runs))) // it is not complete
+  await readModels.close()
+}
+
+for (const [what, change] of Object.entries({
+  'and the process ends': () => {},
+  'and the machine ends': (folder: string) => writeFileSync(join(folder, 'boot'), 'another start'),
+  'and their file is damaged': (folder: string) =>
+    writeFileSync(join(folder, 'read-models.db'), 'no database'),
+  'and their folder is lost': (folder: string) => rmSync(folder, { recursive: true }),
+}))
+  filling(`are complete after a fill was interrupted, ${what}`, async ({ dir, store }) => {
+    await appendFacts(store, 60)
+    await interrupted(dir, store)
+    const [side = ''] = sidesIn(dir)
+    change(join(dir, 'read-models', side))
+    const readModels = openReadModels({ dir })
+    const fill = openFill({ dataDir: dir, store, readModels, logger: silent, leastFacts: 1 })
+    const running = await started(store, readModels, fill)
+    await running.rebuildAll()
+    assert.equal(await contentOf(readModels), await expectedOf(store))
+    await running.stop()
+    await readModels.close()
+  })
+
+filling('are built again if a filled file is lost or damaged', async ({ dir, store }) => {
+  await appendFacts(store, 10)
+  for (const damage of [
+    (folder: string) => rmSync(folder, { recursive: true }),
+    (folder: string) => writeFileSync(join(folder, 'read-models.db'), 'no database'),
+  ]) {
+    const filled = openReadModels({ dir })
+    const fill = openFill({ dataDir: dir, store, readModels: filled, logger: silent, leastFacts: 1 })
+    await (await started(store, filled, fill)).stop()
+    await filled.close()
+    damage(join(dir, 'read-models', sidesIn(dir)[0] ?? ''))
+    const discarded: unknown[] = []
+    const readModels = openReadModels({ dir, onDiscarded: (what) => discarded.push(what) })
+    assert.is(discarded.length, 1)
+    assert.equal(sidesIn(dir), [])
+    await (await started(store, readModels)).stop()
+    assert.equal(await contentOf(readModels), await expectedOf(store))
+    await readModels.close()
+    rmSync(join(dir, 'read-models.db'))
+  }
+})
+
+filling('are folded in the process if the thread fails', async ({ dir, store }) => {
+  await appendFacts(store, 10)
+  const readModels = openReadModels({ dir })
+  const warnings: string[] = []
+  const logger = { ...silent, warn: (message: string) => void warnings.push(message) }
+  const fill = openFill({ dataDir: join(dir, 'elsewhere'), store, readModels, logger, leastFacts: 1 })
+  const running = await started(store, readModels, fill)
+  assert.is(warnings.length, allProjections.length)
+  assert.ok((await readModels.reader(runs).count()) > 0)
+  assert.equal(await contentOf(readModels), await expectedOf(store))
+  assert.equal(sidesIn(dir), [])
+  await running.stop()
+  await readModels.close()
+})
+
+filling('are folded in the process if the log is short', async ({ dir, store }) => {
+  await appendFacts(store, 10)
+  const readModels = openReadModels({ dir })
+  const fill = openFill({ dataDir: dir, store, readModels, logger: silent })
+  const running = await started(store, readModels, fill)
+  assert.not.ok(existsSync(join(dir, 'read-models')))
+  await running.stop()
+  await readModels.close()
+})
+
+filling.run()
