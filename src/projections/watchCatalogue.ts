@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Cursor, START } from '../events/event.ts'
 import { type EventType, schemaOf } from '../events/index.ts'
 import { versionOf } from '../events/upcast.ts'
+import { slices } from '../loops/slices.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
 
@@ -21,8 +22,9 @@ const watched: CollectionSpec = { name: 'catalogue', version: 1, indexes: [] }
 
 /**
  * Reads the whole log once, then its end: the event store throws for a fact that this build cannot read. The projectors
- * read only known types. Without this watch, no error would report the log of a newer build. It never pauses: the newest
- * facts are in memory, and a reader that falls behind would parse them again.
+ * read only known types. Without this watch, no error would report the log of a newer build. It shares the event loop until it
+ * has read the log, and never pauses then: the newest facts are in memory, and a reader that falls behind would parse them
+ * again.
  */
 export const watchCatalogue = async (
   { readModels, store }: { readModels: ReadModels; store: EventStore },
@@ -37,5 +39,7 @@ export const watchCatalogue = async (
     hasCaughtUp ||= catchesUp
     if (catchesUp || ++batches % STORED_AFTER === 0)
       await collection.write([{ id: catalogue, doc: { position: cursor }, cursor }], START)
+    const wait = hasCaughtUp ? null : slices.take()
+    if (wait) await wait
   }
 }
