@@ -27,7 +27,9 @@ const setUp = async (
   writeFileSync(file, zip.bytes)
   /** Unpacked builds and leftovers on the disk. */
   const left = () => [readdirSync(join(cacheDir, 'builds')).sort(), readdirSync(join(cacheDir, 'tmp'))]
-  return { blobs, bytes: zip.bytes, build, cacheDir, file, left, open, cache: open() }
+  /** Resolves when the next process may use the unpacked builds. */
+  const durable = () => until(() => readdirSync(join(cacheDir, 'unsynced')).length === 0)
+  return { blobs, bytes: zip.bytes, build, cacheDir, file, left, open, durable, cache: open() }
 }
 
 /** Adds a build with this much on the disk to the blobs. */
@@ -58,17 +60,17 @@ cache('fetches a build once for concurrent callers', async () => {
 })
 
 cache('uses the unpacked build of an earlier process, once its files are durable', async () => {
-  const { blobs, build, cache, cacheDir, open } = await setUp()
+  const { blobs, build, cache, durable, open } = await setUp()
   const dir = await cache.ensure(build)
-  await until(() => readdirSync(join(cacheDir, 'unsynced')).length === 0)
+  await durable()
   assert.is(await open().ensure(build), dir)
   assert.is(blobs.gets, 1)
 })
 
 cache('unpacks a build again whose files an earlier process may not have stored', async () => {
-  const { blobs, build, cache, cacheDir, open } = await setUp()
+  const { blobs, build, cache, cacheDir, durable, open } = await setUp()
   const dir = await cache.ensure(build)
-  await until(() => readdirSync(join(cacheDir, 'unsynced')).length === 0)
+  await durable()
   writeFileSync(join(cacheDir, 'unsynced', `${build.hash}.left`), '') // its power was cut before
   assert.is(await open().ensure(build), dir)
   assert.is(blobs.gets, 2)
@@ -170,18 +172,20 @@ bound('keeps builds with children, also beyond the limit', async () => {
 })
 
 bound('counts the builds of an earlier process', async () => {
-  const { blobs, cache, open, left } = await setUp(undefined, { maxBytes: 150 << 10 })
+  const { blobs, cache, durable, open, left } = await setUp(undefined, { maxBytes: 150 << 10 })
   const [a, b] = [await addBuild(blobs, 'a', 100, 'env'), await addBuild(blobs, 'b', 100, 'env')]
   await cache.ensure(a)
+  await durable()
   await open().ensure(b)
   assert.equal(left(), [[b.hash], []])
 })
 
 bound('removes what is not needed, also of an earlier process, but no build with children', async () => {
   const used = new Set<string>()
-  const { blobs, cache, open, left } = await setUp(undefined, { isUsed: (hash) => used.has(hash) })
+  const { blobs, cache, durable, open, left } = await setUp(undefined, { isUsed: (hash) => used.has(hash) })
   const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((name) => addBuild(blobs, name, 10, 'env')))
   for (const build of [a, b, c]) if (build) await cache.ensure(build)
+  await durable()
   used.add(c?.hash ?? '')
   const next = open()
   const asked: string[] = []
