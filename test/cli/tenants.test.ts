@@ -100,7 +100,9 @@ for (const [args, code, expected] of [
   ],
 ] as const)
   orgs(`answers svc ${args.join(' ')} with code ${code}`, async () => {
-    assert.equal(await svc(...args), { code, out: '', err: expected })
+    const ended = await svc(...args)
+    const err = ended.err.replace(/^See http:\S+\n/m, '') // the page about the resource
+    assert.equal({ ...ended, err }, { code, out: '', err: expected })
   })
 
 const envs = suite('svc envs', { timeoutMs: 60_000 })
@@ -217,7 +219,11 @@ for (const [args, code, expected] of [
   [['keys', 'list'], 2, /^svc: env: expected the environment .*\n$/],
   [['keys', 'list', 'local/dev', '--kind', 'service'], 2, /^svc: env: expected none/],
   [['keys', 'create', 'local/dev', '--permissions', '{'], 2, /^svc: --permissions: expected JSON/],
-  [['keys', 'create', 'local/dev', '--permissions', '{"x":["read"]}'], 1, /^svc: .*Invalid resource.*\n$/],
+  [
+    ['keys', 'create', 'local/dev', '--permissions', '{"x":["read"]}'],
+    1,
+    /^svc: .*Invalid resource.*\nSee http:\S+\n$/,
+  ],
   [['keys', 'create', 'local/dev', '--expires-in', '1h'], 2, /^svc: --expires-in: /],
   [
     ['keys', 'create', '--kind', 'session', '--permissions', '{}', '--expires-in', '1y'],
@@ -227,7 +233,7 @@ for (const [args, code, expected] of [
   [['keys', 'rotate', newId()], 1, /^svc: No API key /],
   [['keys', 'rotate', newId(), '--overlap', '400d'], 1, /^svc: overlap_s: /],
 ] as const)
-  keys(`answers svc ${args.join(' ')} with code ${code} and one line`, async () => {
+  keys(`answers svc ${args.join(' ')} with code ${code} and one reason`, async () => {
     const ended = await svc(...args)
     assert.equal([ended.code, ended.out], [code, ''])
     assert.match(ended.err, expected)

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { newId } from '../../src/ids.ts'
 import { answering } from '../support/answering.ts'
 import { cli } from '../support/cli.ts'
 import { EMBEDDED } from '../support/installation.ts'
@@ -31,13 +32,20 @@ test('starts no service', async () => {
   await refuses(['serve'], { ...EMBEDDED, SVC_DATA_DIR: NOWHERE })
 })
 
-test('writes no types, no build and no backup', async () => {
+test('writes no types and no build', async () => {
   const folder = tempDir()
   mkdirSync(join(folder, 'src'))
   writeFileSync(join(folder, 'src/a.ts'), 'export const a = () => 1\n')
   await refuses(['types', folder, '--out', NOWHERE])
   await refuses(['build', folder, '--out', NOWHERE])
-  await refuses(['backup', NOWHERE])
+})
+
+test('writes no backup of a running service', async () => {
+  const begun = { data: { backup_id: newId(), log_id: newId(), position: 0, created_at: '' } }
+  await answering(
+    (_, response) => response.end(JSON.stringify(begun)),
+    (SVC_URL) => refuses(['backup', NOWHERE], { SVC_URL, SVC_OPERATOR_TOKEN: newId() }),
+  )
 })
 
 test('stores no profile', async () => {
