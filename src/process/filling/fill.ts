@@ -12,6 +12,8 @@ import type { FromThread, Member, ToThread } from './messages.ts'
 /** A shorter log is folded before a thread has loaded its code. */
 const LEAST_FACTS = 50_000
 const MAX_THREADS = 2
+/** Most facts of a log are of these types. */
+const FREQUENT = /^(?:Run|Event)[A-Z]/
 /** The memory that a thread may take, with a margin for the rest of the process. */
 const BYTES_PER_THREAD = 512 << 20
 /** The heap of a thread. Most objects live as long as a batch, so a large young generation saves their copies. */
@@ -46,9 +48,9 @@ export const openFill = ({ dataDir, store, readModels, logger, leastFacts = LEAS
         for (const members of divided(beginning)) void runThread({ dataDir, members })
         beginning = []
       })
-    const { name, version, indexes } = projection
+    const { name, version } = projection
     const settle = Promise.withResolvers<FromThread | null>()
-    beginning.push({ ...filling, name, version, dir, weight: 1 + indexes.length, settle })
+    beginning.push({ ...filling, name, version, dir, weight: weightOf(projection), settle })
     return settle.promise
   }
   return async (projection, filling) => {
@@ -86,7 +88,11 @@ const isFilling = async (apart: Apart, readModels: ReadModels, projection: Proje
 const threads = (): number =>
   Math.min(MAX_THREADS, availableParallelism(), Math.floor(process.availableMemory() / BYTES_PER_THREAD))
 
-/** Distributes the read models, the largest first. The number of indexes decides most of the work. */
+/** Each change of a document writes the document and its indexes. */
+const weightOf = ({ indexes, handles }: Projection): number =>
+  (1 + indexes.length) * Math.max(1, handles.filter((type) => FREQUENT.test(type)).length)
+
+/** Distributes the read models, the largest first. */
 const divided = (all: readonly Waiting[]): Waiting[][] => {
   const parts = Array.from({ length: Math.min(Math.max(1, threads()), all.length) }, () => ({
     members: [] as Waiting[],
