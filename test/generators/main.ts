@@ -1,6 +1,6 @@
 /**
  * Runs other client generators over the OpenAPI document: `npm run generators`. A warning or a dropped endpoint is a failure.
- * Not part of `npm test`, because it installs them from their registries, into a temporary directory.
+ * Part of .ci/run, and not of `npm test`, because it installs them from their registries, into a temporary directory.
  */
 import { execFile } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'

@@ -130,6 +130,8 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   Environment: 'The environment of the credential',
   Domains: 'Custom domain names of an environment',
   Webhooks: 'Public URLs that run functions',
+  MCP: 'The environment for AI agents, over the Model Context Protocol',
+  Dashboard: 'The pages of the dashboard, and their sign-in',
   Audit: 'The changes of an environment and their actors',
   Operator: 'Organizations, environments and API keys, for the operator of the installation',
   Health: 'Health checks for load balancers and people',

@@ -7,7 +7,17 @@ import { route } from '../route.ts'
 /** One message of JSON-RPC. It is checked where it is read: its mistakes are JSON-RPC errors. */
 const Message = Type.Unknown({
   description: 'One message of JSON-RPC 2.0',
-  documented: { type: 'object', required: ['jsonrpc'] },
+  documented: {
+    type: 'object',
+    required: ['jsonrpc'],
+    properties: {
+      jsonrpc: { type: 'string' },
+      id: { type: ['string', 'integer'] },
+      method: { type: 'string' },
+      params: { type: 'object' },
+    },
+    additionalProperties: false,
+  },
 })
 
 /** A body that is no JSON becomes its error, which `messageOf` expects. */
