@@ -2,6 +2,7 @@ import { isControl, MAX_EVENT_TYPE } from '../events/eventType.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import { CONTEXT_KEY_RULE, isContextKey } from '../events/contextKey.ts'
 import { CRON_FIELDS, ticksOf } from '../domain/cron.ts'
+import { heapBytesOf } from '../loops/heapBytes.ts'
 import { toolNameOf } from '../events/toolName.ts'
 import { hasParameters, shapeOf } from '../events/webhookPath.ts'
 import type { RawFunction } from '../sandbox/protocol.ts'
@@ -22,6 +23,8 @@ const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
 const MAX_PATTERNS = 200
 /** Characters of one function as JSON: every node has the functions of all deployed builds in memory. */
 const MAX_SPEC = 8 << 10
+/** Memory of one function. Thousands of empty objects in a schema take twenty times their text. */
+const MAX_SPEC_HEAP = 4 * MAX_SPEC
 type Spec = { -readonly [K in keyof FunctionSpec]: FunctionSpec[K] }
 
 /** Returns the functions of one module with valid metadata and its defaults. Throws `BadMetadata`. */
@@ -40,6 +43,8 @@ export const toFunctionSpecs = (
         throw new BadMetadata(
           `${file}: ${raw.var}: Expected metadata of at most ${MAX_SPEC} characters, got ${size}`,
         )
+      if (heapBytesOf(spec) > MAX_SPEC_HEAP)
+        throw new BadMetadata(`${file}: ${raw.var}: Expected metadata of fewer lists, objects and values`)
       return spec
     })
 

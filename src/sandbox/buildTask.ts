@@ -26,6 +26,9 @@ export interface Task extends TaskChildStart {
   readonly onResult: (frame: TaskFrame) => void
 }
 
+/** The usual reasons for which a module does not load in time. */
+const ENDLESS = 'a loop outside of its functions does not end, or an awaited promise does not settle'
+
 /**
  * Inspects or strips a whole build in a separate child. Rejects with `TaskFailed` when the build does not
  * load, or when it ends, blocks or breaks the child, and with `unavailable` when no child starts. User code shares the child, so it can write every frame itself.
@@ -70,7 +73,7 @@ export const runTask = ({
         hasBegun = true
         clearTimeout(timer)
         timer = setTimeout(
-          () => fail(`Expected it to load within ${options.inspectMs} ms`),
+          () => fail(`Expected it to load within ${options.inspectMs} ms; ${ENDLESS}`),
           options.inspectMs,
         )
       },

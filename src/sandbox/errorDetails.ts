@@ -1,6 +1,10 @@
 import type { ErrorDetails, ErrorLocation, Thrown } from '../events/run.ts'
 import { RawJson } from '../events/rawJson.ts'
+import { heapBytesOf } from '../loops/heapBytes.ts'
 import { MAX_CAUSES, MAX_DETAILS, MAX_FILE, MAX_SNIPPET, ProtocolViolation } from './frames.ts'
+
+/** Memory of the details. Those that the code of the child sends take less. */
+const MAX_HEAP = 4 * MAX_DETAILS
 
 /** Levels of the own fields of an error. The child sends at most five. */
 const MAX_FIELD_LEVELS = 8
@@ -20,7 +24,7 @@ const isObject = (value: unknown): value is Fields =>
 export const errorDetails = (value: unknown): ErrorDetails => {
   if (value instanceof RawJson) return {}
   if (!isObject(value)) throw unexpected('details', value)
-  if (JSON.stringify(value).length > MAX_DETAILS) return {}
+  if (JSON.stringify(value).length > MAX_DETAILS || heapBytesOf(value) > MAX_HEAP) return {}
   const { location } = value
   return {
     ...namedOf(value),

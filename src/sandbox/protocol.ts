@@ -85,7 +85,13 @@ export type ChildFrame =
     }
   | { readonly type: 'host'; readonly id: number; readonly call: number; readonly request: HostCall }
   | { readonly type: 'log'; readonly id: number; readonly source: 'stdout' | 'stderr'; readonly text: string }
-  | { readonly type: 'pong'; readonly n: number; readonly rss: number }
+  | {
+      readonly type: 'pong'
+      readonly n: number
+      readonly rss: number
+      /** The share of the time in which code of ended runs was executed, in thousandths. */
+      readonly leftover: number
+    }
   | { readonly type: 'fault' }
   | { readonly type: 'ending'; readonly id?: number }
   | { readonly type: 'loading'; readonly file: string }
@@ -140,7 +146,12 @@ const frameOf = (frame: Fields): ChildFrame => {
       }
     }
     case 'pong':
-      return { type: 'pong', n: count(frame, 'n'), rss: count(frame, 'rss') }
+      return {
+        type: 'pong',
+        n: count(frame, 'n'),
+        rss: count(frame, 'rss'),
+        leftover: count(frame, 'leftover'),
+      }
     case 'ready':
     case 'fault':
       return { type: frame.type }
@@ -228,12 +239,16 @@ const hostCall = (request: unknown): HostCall => {
     case 'emit':
       return { op, data_type: text(request, 'data_type'), payload: request.payload }
     case 'send':
-      return { op, event_type: text(request, 'event_type'), event_data: request.event_data }
+      return {
+        op,
+        event_type: text(request, 'event_type'),
+        event_data: request.event_data,
+        ...keyIn(request),
+      }
     case 'call':
+      return { op, ...calledIn(request), ...keyIn(request) }
     case 'run':
-      if (!isList(request.args))
-        throw new ProtocolViolation(`Expected \`args\` to be a list, got ${shown(request.args)}`)
-      return { op, fn: text(request, 'fn'), args: request.args }
+      return { op, ...calledIn(request) }
     case 'context':
       return { op, key: text(request, 'key') }
     case 'payload':
@@ -253,6 +268,15 @@ const hostCall = (request: unknown): HostCall => {
       throw new ProtocolViolation(`Expected a known host call, got ${shown(op)}`)
   }
 }
+
+const calledIn = (request: Fields) => {
+  if (!isList(request['args']))
+    throw new ProtocolViolation(`Expected \`args\` to be a list, got ${shown(request['args'])}`)
+  return { fn: text(request, 'fn'), args: request['args'] }
+}
+
+const keyIn = (request: Fields): { readonly idempotency_key?: string } =>
+  request['idempotency_key'] === undefined ? {} : { idempotency_key: text(request, 'idempotency_key') }
 
 const withText = (params: Fields): Fields =>
   params['content_base64'] instanceof RawJson

@@ -3,6 +3,7 @@ import { messageOf } from '../errors.ts'
 import { blaming, MAX_FRAME, ProtocolViolation } from './frames.ts'
 import type { SandboxOptions } from './limits.ts'
 import { ChildEnd } from './childEnd.ts'
+import { Condition } from './condition.ts'
 import { type Ending, type SandboxedProcess, type Start, startProcess } from './childProcess.ts'
 import type { ChildFrame, StopReason } from './protocol.ts'
 import { Intake, MAX_UNREAD } from './intake.ts'
@@ -26,11 +27,10 @@ export interface ChildListener {
 /** Ids of runs are random below this, so that no run can name another one in a frame. */
 const MAX_ID = 2 ** 47
 
+const UNREAD = 'The process did not read the replies to its requests'
+
 /** Limits the runs that wait for child runs: at most this many for each one that may work. */
 const AWAITING_PER_RUN = 10
-
-/** The share of `rssMb` above which a child is replaced. */
-const RSS_SHARE = 0.8
 
 /**
  * Owns one warm process and its runs: `starting` → `ready` → `draining` → `ended`; all but the last can be skipped.
@@ -63,6 +63,7 @@ export class SupervisedChild {
   #awaitingRuns = 0
   readonly #given: GivenValues
   readonly #pulse: Pulse
+  readonly #condition: Condition
   readonly #replies: HostCallReplies
 
   constructor(start: Start, now: number, listener: ChildListener) {
@@ -78,6 +79,7 @@ export class SupervisedChild {
     this.#intake = new Intake(this.#process)
     this.#given = new GivenValues(this.#intake)
     this.#pulse = new Pulse(this.#process, options)
+    this.#condition = new Condition(options)
     this.#replies = new HostCallReplies({
       process: this.#process,
       intake: this.#intake,
@@ -85,7 +87,7 @@ export class SupervisedChild {
       isOpen: (id) => this.state !== 'ended' && this.#active.has(id),
       awaiting: (active, more) => this.#await(active, more),
       drain: () => this.drain(),
-      onUnread: () => this.#endUnread(),
+      onUnread: () => this.kill('unresponsive', UNREAD),
     })
     this.#process.send({ type: 'init', dir, outputBytes: options.outputBytes })
   }
@@ -179,9 +181,8 @@ export class SupervisedChild {
   }
 
   /** Ends the child without a backoff. */
-  retire(): void {
+  retire(reason = 'The process was shut down'): void {
     this.retired = true
-    const reason = 'The process was shut down'
     if (!this.#process.killed) this.#end.shutDown(reason)
     this.kill('worker_lost', reason)
   }
@@ -222,7 +223,7 @@ export class SupervisedChild {
         this.#intake.charge(size)
         return this.#serve({ ...frame, request: this.#given.inCall(frame.request, size) }, size)
       case 'pong':
-        return this.#onPong(frame.n, frame.rss)
+        return this.#onPong(frame)
       case 'fault': // the process may be inconsistent: its runs may finish, but no new run starts
         if (this.#faulty) throw new ProtocolViolation('Expected `fault` only once, got it again')
         this.#faulty = true
@@ -265,10 +266,6 @@ export class SupervisedChild {
     this.#replies.serve(this.#activeOf(call.id), call, size)
   }
 
-  #endUnread(): void {
-    this.kill('unresponsive', 'The process did not read the replies to its requests')
-  }
-
   /** Counts a run once, however many child runs it waits for. */
   #await(active: OpenRun, more: 1 | -1): void {
     const before = active.awaited > 0
@@ -306,7 +303,7 @@ export class SupervisedChild {
 
   #watch(now: number, elapsedMs: number): void {
     const { heartbeatMs } = this.#options
-    if (this.#intake.unreadMs >= heartbeatMs) return this.#endUnread()
+    if (this.#intake.unreadMs >= heartbeatMs) return this.kill('unresponsive', UNREAD)
     const { idleSince } = this
     const { listening } = this.#intake
     const silence = this.#pulse.tick(now, elapsedMs, { runs: this.#active.size, idleSince, listening })
@@ -315,10 +312,12 @@ export class SupervisedChild {
       this.kill('unresponsive', `The process did not answer a ping within ${heartbeatMs} ms`)
   }
 
-  #onPong(n: number, rss: number): void {
+  #onPong(pong: Extract<ChildFrame, { type: 'pong' }>): void {
     const wasQuiet = this.#pulse.isQuiet
-    const answered = this.#pulse.answer(n)
-    if (rss > this.#options.rssMb * RSS_SHARE * 1024 * 1024) this.drain()
+    const answered = this.#pulse.answer(pong.n)
+    const condition = this.#condition.judge(pong)
+    if (condition !== 'healthy') this.drain()
+    if (condition === 'ending') this.retire('lost with a run that had ended, and whose code continued')
     if (answered === 'awake' || wasQuiet) this.#listener.onFreed(this)
     if (answered === 'resting' && this.idle) this.#pulse.freeze()
   }

@@ -1,4 +1,4 @@
-import { deploy, handle, type Run } from '../support/build.ts'
+import { deploy, handle, handled, publish, type Run } from '../support/build.ts'
 import { newId } from '../../src/ids.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { type Attack, attackSuite } from './attack.ts'
@@ -74,7 +74,54 @@ const REARMED = `
   }
 `
 
+/** Ways to continue without timers; each one uses a processor all the time. */
+const CONTINUING: Readonly<Record<string, string>> = {
+  promises: `for (;;) { await readFile(file); work() }`,
+  'message ports': `const { port1, port2 } = new MessageChannel(); port1.onmessage = () => { work(); void readFile(file).then(() => port2.postMessage(1)) }; port2.postMessage(1)`,
+  callbacks: `const again = () => randomBytes(9, () => { work(); again() }); again()`,
+  signals: `process.on('SIGUSR2', () => { work(); process.kill(process.pid, 'SIGUSR2') }); process.kill(process.pid, 'SIGUSR2')`,
+}
+
+const continuing = (code: string) => `
+  import { currentRun } from 'svc'
+  import { readFile } from 'node:fs/promises'
+  import { randomBytes } from 'node:crypto'
+  const file = new URL(import.meta.url)
+  const mark = Math.random()
+  const work = () => { const until = performance.now() + 5; while (performance.now() < until); }
+  export const holds = async () => {
+    if (currentRun().attempt === 1) await new Promise((resolve) => setTimeout(resolve, 60_000))
+    return 'done'
+  }
+  const continues = async () => { ${code} }
+  export const attack = () => void continues()
+`
+
+/** The attack continues beside a run in progress, whose second attempt needs another process. */
+const beside = async (target: Target, code: string): Promise<void> => {
+  const { api } = target.attacker
+  const project = `p-${newId()}`
+  await deploy(api, project, { 'main.ts': continuing(code) })
+  const call = (name: string) => ({ fn: `main/${name}`, project, args: [] })
+  const { event_id } = await publish(api, 'svc:call', call('holds'))
+  resultOf(await handle(api, 'svc:call', call('attack')))
+  const [first, second] = (await handled(api, event_id, 2)).toSorted((a, b) => a.attempt - b.attempt)
+  if (!first?.error?.message.startsWith('lost with a run that had ended'))
+    throw new Error(`the run beside it: ${JSON.stringify(first?.error)}`)
+  if (second?.result !== 'done') throw new Error(`its second attempt: ${JSON.stringify(second)}`)
+}
+
 const attacks: Attack[] = [
+  {
+    id: 'A/13-after-the-end/continuing',
+    attempt:
+      'use a processor by promises, message ports, callbacks and signals, while another run keeps the process awake',
+    severity: 'high',
+    async run(target) {
+      await Promise.all(Object.values(CONTINUING).map((code) => beside(target, code)))
+      return 'the processes were ended, and the runs beside succeeded in others'
+    },
+  },
   {
     id: 'A/13-after-the-end/rearmed',
     attempt:

@@ -236,7 +236,7 @@ attackSuite('files of the host and of the service', [
     severity: 'critical',
     run: (target) =>
       refuses(target, {
-        svc: `const known = ['call', 'context', 'currentRun', 'emit', 'files', 'fn', 'run', 'send']
+        svc: `const known = ['call', 'callWith', 'context', 'currentRun', 'emit', 'files', 'fn', 'run', 'send']
           const more = Object.keys(await import('svc')).filter((name) => !known.includes(name))
           return more.length ? more.join() : null`,
         files: `${FS} const { fileURLToPath } = await import('node:url'); const { dirname } = await import('node:path');

@@ -15,7 +15,7 @@ const FORGERIES: Readonly<Record<string, string>> = {
   'a run named like a prototype': `frame({ type: 'result', id: '__proto__', value: 1 })`,
   'ready twice': `frame({ type: 'ready' })`,
   'fault twice': `Buffer.concat([frame({ type: 'fault' }), frame({ type: 'fault' })])`,
-  'a pong without a ping': `frame({ type: 'pong', n: 1000, rss: 1 })`,
+  'a pong without a ping': `frame({ type: 'pong', n: 1000, rss: 1, leftover: 0 })`,
   'a frame of a task': `frame({ type: 'module', ns: 'x', file: 'x.ts', functions: [] })`,
   'output of another run': `frame({ type: 'log', id: 2, source: 'stdout', text: 'x' })`,
   'a host call of another run': `frame({ type: 'host', id: 2, call: 0, request: { op: 'context', key: 'KEY' } })`,
@@ -41,7 +41,7 @@ const floods: Readonly<Record<string, string>> = {
   stdout: writing(`Buffer.from('x'.repeat(1000))`, 1),
   'log-frames': writing(`frame({ type: 'log', id: 1, source: 'stdout', text: '' })`),
   'fault-frames': writing(`frame({ type: 'fault' })`),
-  'pong-frames': writing(`frame({ type: 'pong', n: 1, rss: 1 })`),
+  'pong-frames': writing(`frame({ type: 'pong', n: 1, rss: 1, leftover: 0 })`),
   'host-frames': writing(
     `frame({ type: 'host', id: 1, call: 0, request: { op: 'emit', data_type: 'x', payload: 1 } })`,
   ),

@@ -159,4 +159,30 @@ attackSuite('HTTP', [
       return `at most 1000 connections of one address stay open; ${sockets.length - left} of ${sockets.length} were closed`
     },
   },
+  {
+    id: 'B/07-http/connections/network',
+    attempt:
+      'more requests in progress than one client may have, each from another address of its IPv6 network',
+    severity: 'low',
+    run: async (target) => {
+      const { server, attacker, victim } = await target.fresh({ SVC_TRUSTED_PROXIES: '1' })
+      const port = Number(new URL(server.url).port)
+      let refused = 0
+      const sockets = Array.from({ length: 1100 }, (_, n) => {
+        const socket = connect({ port, host: '127.0.0.1' })
+        const forwarded = `X-Forwarded-For: 2001:db8::${n.toString(16)}`
+        const headers = [bearer(attacker), forwarded, 'Host: svc', 'Content-Length: 9', '', '']
+        socket.write(['POST /v1/events HTTP/1.1', ...headers].join('\r\n'))
+        return socket
+          .on('error', () => {})
+          .on('data', (text) => {
+            if (String(text).startsWith('HTTP/1.1 429')) refused++
+          })
+      })
+      await until(() => refused >= 100)
+      await until(async () => (await victim.api.send('GET', '/env')).status === 200)
+      for (const socket of sockets) socket.destroy()
+      return `${refused} of ${sockets.length} requests were refused`
+    },
+  },
 ])

@@ -20,6 +20,10 @@ const HOSTILE = `
   export const large = (mib) => objects(mib)
   export const text = (mib) => 'x'.repeat(Math.floor(mib * (1 << 20)))
   export const waits = fn({ 'on-event': 'waits', timeout: 60000 }, () => new Promise((r) => setTimeout(r, 50000)))
+  const list = (of) => Array.from({ length: 32 }, of)
+  export const fails = fn({ 'on-event': 'fails' }, () => {
+    throw Object.assign(new Error('many'), Object.fromEntries('abcdefgh'.split('').map((name) => [name, list(() => list(() => ({})))])))
+  })
   export const awaits = async (count, mib) => {
     const results = await Promise.allSettled(Array.from({ length: count }, () => run('main/text', mib)))
     return results.filter(({ status }) => status === 'fulfilled').length

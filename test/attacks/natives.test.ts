@@ -107,6 +107,8 @@ attackSuite('native parts of Node', [
         promises: `new (await import('node:inspector/promises')).Session().connect(); return 'connected'`,
         url: `return (await import('node:inspector')).url()`,
         debug: `(process as any)._debugProcess(process.pid); return 'signalled'`,
+        profile: `return (await import('node:v8') as any).startCpuProfile() && 'a thread takes samples'`,
+        heapProfile: `return (await import('node:v8') as any).startHeapProfile() && 'takes samples'`,
         port: `(process as any).debugPort = 0; (process as any)._debugProcess(process.ppid); return 'signalled'`,
       }),
   },

@@ -42,6 +42,23 @@ attackSuite('numbers of a plan', [
     },
   },
   {
+    id: 'B/11-amplification/functions/schemas',
+    attempt: 'fill the memory of every node with schemas of 8 KB that contain 2,500 empty objects',
+    severity: 'medium',
+    async run(target) {
+      const { api } = await target.tenant('free')
+      await api.send('POST', '/projects', { body: { name: 'p' } })
+      const input = `{ type: 'object', enum: Array.from({ length: 2500 }, () => ({})) }`
+      const mcp = `{ service: 's', description: 'd', input: ${input} }`
+      const build = await zipBuild({
+        'main.js': `import { fn } from 'svc'\nexport const f = fn({ mcp: ${mcp} }, () => 1)`,
+      })
+      const { status, text } = await patiently(() => upload(api, 'p', build))
+      if (status !== 400 || !text.includes('fewer lists, objects and values')) throw new Error(text)
+      return 'the build is refused with 400'
+    },
+  },
+  {
     id: 'B/07-http/connections/streams',
     attempt: 'open live streams without end, and give them names without end',
     severity: 'low',

@@ -10,7 +10,7 @@ const SPINS: Readonly<Record<string, string>> = {
   nextTick: `const again = () => process.nextTick(again); again(); ${FOREVER}`,
   never: FOREVER,
   'ignored signal': `for (;;) await new Promise((resolve) => setImmediate(resolve))`,
-  'pings answered by hand': `const fs = await import('node:fs'); const body = Buffer.from('{"type":"pong","n":1,"rss":1}');
+  'pings answered by hand': `const fs = await import('node:fs'); const body = Buffer.from('{"type":"pong","n":1,"rss":1,"leftover":0}');
     const head = Buffer.alloc(4); head.writeUInt32BE(body.length);
     for (;;) { const until = Date.now() + 1000; while (Date.now() < until); fs.writeSync(3, Buffer.concat([head, body])) }`,
 }

@@ -285,6 +285,8 @@ attackSuite('replies of functions', [
         'X-LiteSpeed-Location',
         'X-Lighttpd-Send-File',
         'X-Reproxy-URL',
+        'X-Envoy-Immediate-Health-Check-Fail',
+        'L5d-Success-Class',
         'Surrogate-Control',
         'Server',
         'Via',
@@ -298,6 +300,19 @@ attackSuite('replies of functions', [
       const passed = headerNames(text).filter((name) => names.some((one) => one.toLowerCase() === name))
       expected(passed.length === 0, `passed on: ${passed.join(', ')}`)
       return `${names.length} headers, none passed on`
+    },
+  },
+  {
+    id: 'B/05-reply-headers/repeated',
+    attempt: 'a reply of 60 KB whose header of 8 KB has 17,500 empty values: 140 MB on the connection',
+    severity: 'high',
+    run: async ({ attacker }) => {
+      const code = `() => ({ status: 200, headers: { ['x-' + 'a'.repeat(8000)]: Array(17_500).fill('') } })`
+      const url = (await hooksOf(attacker, { repeated: { code } })).get('repeated') ?? ''
+      const { text } = await raw(url, head(`POST ${new URL(url).pathname}`, 'Host: svc', 'Content-Length: 0'))
+      expected(text.length < 10_000, `the reply had ${text.length} bytes`)
+      expected(text.startsWith('HTTP/1.1 500'), `the reply: ${text.slice(0, 100)}`)
+      return 'refused as an error of the function'
     },
   },
   {

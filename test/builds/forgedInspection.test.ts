@@ -57,6 +57,12 @@ forged('is refused for names that no export can have, or metadata without end', 
     await forging(module('b.js', `[{ var: 'g', metadata: ${long} }]`) + end),
     /^b\.js: g: Expected metadata of at most 8192 characters, got \d+$/,
   )
+  const many =
+    "{ mcp: { service: 'a', description: 'b', input: { type: 'object', enum: Array.from({ length: 2500 }, () => ({})) } } }"
+  assert.is(
+    await forging(module('b.js', `[{ var: 'g', metadata: ${many} }]`) + end),
+    'b.js: g: Expected metadata of fewer lists, objects and values',
+  )
 })
 
 forged('is ended when it floods the service', async () => {

@@ -52,6 +52,7 @@ for (const [what, given] of Object.entries(violations)) {
 details('are left out when they are too large', () => {
   assert.equal(errorDetails({ name: 'E', fields: { text: 'x'.repeat(33 << 10) } }), {})
   assert.equal(errorDetails(new RawJson(Buffer.from('{}'))), {})
+  assert.equal(errorDetails({ name: 'E', fields: { many: Array.from({ length: 5000 }, () => ({})) } }), {})
 })
 
 details('have no control characters in their location, and short texts', () => {

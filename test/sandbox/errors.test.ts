@@ -113,6 +113,8 @@ export const hostFile = async () => {
   const { readFileSync } = await import('node:fs')
   readFileSync(new URL('./missing.txt', import.meta.url))
 }
+export const readsHost = async () => (await import('node:fs')).readFileSync('/etc/passwd')
+export const writesHost = async () => (await import('node:fs')).writeFileSync('/etc/svc.txt', '')
 class DeclinedError extends TypeError {}
 export const unnamed = () => { throw new DeclinedError('x', { cause: new (class e extends Error {})('y') }) }
 export const overflow = () => overflow() + 1
@@ -244,6 +246,19 @@ errors('about a function that is not there names the likely one', async ({ failu
     code: 'function_not_found',
     message: 'Expected orders.ts to export a function pya, got none; did you mean pay?',
   })
+})
+
+errors('of a refused file says what a function may do, without options of Node', async ({ failure }) => {
+  const read = await failure('causes/readsHost')
+  const advice =
+    'A function cannot read /etc/passwd: it reads the files of its build, and `svc.assets` in package.json adds files'
+  assert.is(read.message, advice)
+  assert.equal([read.stack?.split('\n')[0], read.fields?.['code']], [`Error: ${advice}`, 'ERR_ACCESS_DENIED'])
+  const write = await failure('causes/writesHost')
+  assert.is(
+    write.message,
+    'A function cannot write /etc/svc.txt: store content with files.put(path, content)',
+  )
 })
 
 errors.run()

@@ -1,4 +1,6 @@
-/** Counts what each address has open, up to a limit. */
+import { networkOf } from '../../ports/trustedProxies.ts'
+
+/** Counts what each address has open, up to a limit. A client has all addresses of an IPv6 network. */
 export class AddressLimit {
   readonly #max: number
   readonly #open = new Map<string, number>()
@@ -9,15 +11,17 @@ export class AddressLimit {
 
   /** Counts one more, unless the address is at its limit. The caller gives back what it took. */
   take(address: string): boolean {
-    const open = this.#open.get(address) ?? 0
+    const network = networkOf(address)
+    const open = this.#open.get(network) ?? 0
     if (open >= this.#max) return false
-    this.#open.set(address, open + 1)
+    this.#open.set(network, open + 1)
     return true
   }
 
   giveBack(address: string): void {
-    const open = this.#open.get(address) ?? 0
-    if (open > 1) this.#open.set(address, open - 1)
-    else this.#open.delete(address)
+    const network = networkOf(address)
+    const open = this.#open.get(network) ?? 0
+    if (open > 1) this.#open.set(network, open - 1)
+    else this.#open.delete(network)
   }
 }

@@ -66,6 +66,8 @@ export const confine = (): void => {
     'setHeapProfileNearHeapLimit',
     'takeCoverage',
     'stopCoverage',
+    'startCpuProfile', // a thread that continues after the run
+    'startHeapProfile',
   ])
   // Nothing that a function can read changes, and no thread can notify it: these are timers that no run owns.
   refuse(fs, ['watch', 'watchFile'])

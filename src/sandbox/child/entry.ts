@@ -14,6 +14,7 @@ import { reportEndings } from './endings.ts'
 import { ownFinalizers } from './finalizers.ts'
 import { callWith, execute } from './execute.ts'
 import { openFunctions } from './functions.ts'
+import { Leftovers } from './leftovers.ts'
 import { installHooks } from './modules.ts'
 import { installNetwork } from './network.ts'
 import { captureOutput } from './output.ts'
@@ -53,7 +54,7 @@ const onFrame = (frame: ParentFrame): void => {
     case 'reply':
       return runs.get(frame.id)?.onReply(frame)
     case 'ping':
-      return channel.send({ type: 'pong', n: frame.n, rss: process.memoryUsage.rss() })
+      return answer(frame.n)
     case 'inspect':
       return void import('./buildTasks.ts').then(({ inspect }) => inspect(channel, stacks))
     case 'strip':
@@ -64,6 +65,13 @@ const onFrame = (frame: ParentFrame): void => {
 }
 
 const channel = openChannel(onFrame)
+const leftovers = new Leftovers()
+
+const answer = (n: number): void => {
+  channel.send({ type: 'pong', n, rss: process.memoryUsage.rss(), leftover: leftovers.take() })
+  Run.period++
+  if (runs.size > 0 && Run.endings > 0) leftovers.sample()
+}
 
 const invoke = (frame: Extract<ParentFrame, { type: 'invoke' }>): void => {
   const run = new Run(frame, channel, outputBytes, () => runs.delete(frame.id))

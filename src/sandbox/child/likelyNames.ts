@@ -1,8 +1,9 @@
 /** Guesses the name that an import should have had. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
-import { dirname, extname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import * as sdk from '../../sdk/index.ts'
+import { fileLike, namesIn } from '../likelyFile.ts'
 import { MODULE } from '../namespaces.ts'
 import { nearest } from '../nearestName.ts'
 import type { Places } from './places.ts'
@@ -13,8 +14,6 @@ const getBuiltinModule: (name: string) => unknown = process.getBuiltinModule.bin
 const SHORTEST_PACKAGE = 5
 
 const MAX_NAME = 256
-/** Names of a folder that are compared. */
-const MAX_NAMES = 1000
 
 /** Returns `: did you mean …?` or an advice, or nothing, for an import of a module that does not exist. */
 export const importHint = (specifier: string, parentFile: string, { dir }: Pick<Places, 'dir'>): string => {
@@ -28,7 +27,7 @@ export const importHint = (specifier: string, parentFile: string, { dir }: Pick<
   const folder = dirname(join(dir, parentFile))
   const path = join(folder, specifier)
   if (!`${path}/`.startsWith(`${dir}/`)) return ': the file is not in the build'
-  const found = fileLike(path, dir)
+  const found = fileLike(path, dir, MODULE)
   return found === undefined ? '' : mean(`${specifier.slice(0, specifier.lastIndexOf('/') + 1)}${found}`)
 }
 
@@ -48,33 +47,6 @@ const packageHint = (specifier: string, dir: string): string => {
   const likely = nearest(name, [...installed, ...scoped, ...builtinModules, 'svc'])
   if (likely !== undefined && name.length >= SHORTEST_PACKAGE) return mean(likely)
   return `: bundle the package ${name}, or add node_modules/${name} to the build`
-}
-
-/** The name of a file of the same folder with another extension or nearly the same name. */
-const fileLike = (path: string, dir: string): string | undefined => {
-  const folder = dirname(path)
-  const wanted = path.slice(folder.length + 1)
-  const names = namesIn(folder).filter((name) => MODULE.test(name) || name.endsWith('.json'))
-  const stem = withoutExtension(wanted)
-  const same = names.filter((name) => name.startsWith(`${wanted}.`) || withoutExtension(name) === stem)
-  if (same.length > 0) return same.sort((a, b) => a.length - b.length)[0]
-  if (path !== dir) {
-    const index = namesIn(path).find((name) => name.startsWith('index.') && MODULE.test(name))
-    if (index !== undefined) return `${wanted}/${index}`
-  }
-  const likely = nearest(stem, names.map(withoutExtension))
-  return names.find((name) => withoutExtension(name) === likely)
-}
-
-const withoutExtension = (name: string): string =>
-  MODULE.test(name) ? name.slice(0, -extname(name).length) : name
-
-const namesIn = (folder: string): string[] => {
-  try {
-    return readdirSync(folder).slice(0, MAX_NAMES)
-  } catch {
-    return []
-  }
 }
 
 const MISSING_EXPORT = /^The requested module '([^']+)' does not provide an export named '([^']+)'/

@@ -11,6 +11,8 @@ const MAX_LEVELS = 5
 const MAX_ENTRIES = 32
 const MAX_TEXT = 1024
 const MAX_KEY = 128
+/** The room that a list or an object takes: its memory, which is more than its text. */
+const CONTAINER = 64
 
 /** Fields whose values are secrets, such as the headers of a request in the error of an HTTP client. */
 const SECRET =
@@ -38,6 +40,7 @@ export const ownFieldsOf = (
     if (types.isNativeError(each)) return text(shown(`${String(each.name)}: ${String(each.message)}`))
     if (each instanceof URL) return text(each.href)
     if (level >= MAX_LEVELS || room.left <= 0) return CUT
+    room.left -= CONTAINER
     if (Array.isArray(each)) {
       const items = each.slice(0, MAX_ENTRIES).map((item: unknown) => plain(item, level + 1) ?? null)
       return each.length > MAX_ENTRIES ? [...items, `${CUT} ${each.length - MAX_ENTRIES} more`] : items

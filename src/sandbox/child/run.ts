@@ -40,6 +40,8 @@ interface Held {
 export class Run implements ActiveRun {
   /** The number of runs that have ended in this process. */
   static endings = 0
+  /** Counts the pings of the service. */
+  static period = 0
   readonly id: number
   readonly info: RunInfo
   readonly #channel: Channel
@@ -56,6 +58,8 @@ export class Run implements ActiveRun {
   /** The errors of host calls that an outage of the service refused. */
   #outages: WeakSet<object> | undefined
   #ended = false
+  /** The period in which it ended. */
+  endedIn: number | undefined
   #stopped: Error | undefined
 
   constructor(
@@ -206,6 +210,7 @@ export class Run implements ActiveRun {
     for (const send of this.#waiting.splice(0)) send() // the service waits for these host calls too
     this.#output?.end()
     this.#ended = true
+    this.endedIn = Run.period
     Run.endings++
     if (this.timers.size > 0) clearTimersOf(this)
     this.#channel.sendJson(json)

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { inspect, types } from 'node:util'
 import type { ErrorDetails, Thrown } from '../../events/run.ts'
 import { MAX_CAUSES, MAX_DETAILS, MAX_MESSAGE, MAX_STACK } from '../frames.ts'
+import { deniedText } from './deniedText.ts'
 import { importSite } from './modules.ts'
 import { classOf, ownFieldsOf, type Room } from './ownFields.ts'
 import type { Site } from './sites.ts'
@@ -38,9 +39,15 @@ export const describe = (thrown: unknown, stacks: Stacks): Described => {
   if (!safely(() => isError(thrown)))
     return { message: safely(() => cut(stacks.places.hide(textOf(thrown)), MAX_MESSAGE)) ?? HIDDEN }
   const error = thrown as Error
-  const text = textIn(error, 'message', MAX_MESSAGE, stacks) ?? HIDDEN
+  const denied = safely(() => deniedText(error))
+  const text = denied
+    ? cut(stacks.places.hide(denied), MAX_MESSAGE)
+    : (textIn(error, 'message', MAX_MESSAGE, stacks) ?? HIDDEN)
   const message = text + (safely(() => assetHint(error, stacks)) ?? '')
-  const stack = safely(() => stacks.read(typeof error.stack === 'string' ? error.stack : ''))
+  const stack = safely(() => {
+    const given = typeof error.stack === 'string' ? error.stack : ''
+    return stacks.read(denied ? given.replace(error.message, () => denied) : given)
+  })
   const location = stack?.location ?? safely(() => importedAt(error, stacks))
   const details = safely(() => {
     const room = { left: ROOM }
