@@ -3,6 +3,7 @@ import { clock, isoOf } from '../clock.ts'
 import { readFact } from './streams/readFact.ts'
 import { AppError } from '../errors.ts'
 import type { EnvCause } from '../events/event.ts'
+import type { EventOf } from '../events/index.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import { streamOf } from '../events/streams.ts'
 import { derivedIdBeside, type NewId, newId } from '../ids.ts'
@@ -11,8 +12,14 @@ import type { CommandDeps } from './deps.ts'
 
 /** An answer is replayed for this time (DESIGN.md, Contract). */
 export const REPLAYED_MS = 24 * 60 * 60 * 1000
+
+/** Whether a stream is the claim and the reply of an `Idempotency-Key`. */
+export const isReply = (stream: string): boolean => stream.startsWith(streamOf.request(''))
+
 /** The default time that a duplicate waits for the answer to the first request. */
 const WAIT_MS = 5000
+/** A waiting duplicate asks this often whether the holder of the claim is dead. */
+const RECHECK_MS = 1000
 /** A claim older than the longest request has lost its holder. */
 const LONGEST_MS = 20 * 60 * 1000
 
@@ -36,7 +43,18 @@ interface KeyedRequest {
   readonly request: unknown
   /** The request and its caller, which the claim and the answer record. */
   readonly cause: EnvCause
+  /** The name of the key in refusals. */
+  readonly keyName?: string
+  /** Of a run: its stream. Attempts of other runs publish in the stream of the first, where its event is found. */
+  readonly stream_id?: string
+  /** In place of the default of the node. */
+  readonly waitMs?: number
+  /** Ends the wait for the answer to the first request. */
+  readonly signal?: AbortSignal
 }
+
+/** Does the work. `stream_id` is that of the request that first used the key. */
+type Work<T> = (newId: NewId, stream_id: string | undefined) => Promise<T>
 
 /**
  * Does the work of a request once for its `Idempotency-Key`, across nodes and restarts.
@@ -59,17 +77,18 @@ export class Idempotency {
    */
   async once<T>(
     asked: KeyedRequest,
-    work: (newId: NewId) => Promise<T>,
+    work: Work<T>,
   ): Promise<{ readonly value: T; readonly replayed: boolean }> {
-    const { aggregates, holder } = this.#deps
+    const { aggregates, holder, stopping } = this.#deps
     const stream = streamOf.request(
       createHash('sha256')
         .update(JSON.stringify([...asked.scope, asked.key]))
         .digest('hex'),
     )
     const fingerprint = this.#deps.keyring.macOf(JSON.stringify(asked.request))
-    const { cause } = asked
-    const deadline = clock.monotonic() + (this.#deps.waitMs ?? WAIT_MS)
+    const { cause, keyName = 'Idempotency-Key', signal } = asked
+    const ending = signal ? AbortSignal.any([signal, stopping]) : stopping
+    const deadline = clock.monotonic() + (asked.waitMs ?? this.#deps.waitMs ?? WAIT_MS)
     for (let gone: number | undefined; ;) {
       const [claimed] = (
         await aggregates.requests.handle(
@@ -78,9 +97,11 @@ export class Idempotency {
             type: 'ClaimRequest',
             claim_id: newId(),
             fingerprint,
+            keyName,
             holder,
             now: clock.iso(),
             until: isoOf(clock.now() + REPLAYED_MS),
+            stream_id: asked.stream_id,
             gone,
           },
           cause,
@@ -98,20 +119,19 @@ export class Idempotency {
         return { value: (await this.#kept(stream, state.revision, cause.env_id)) as T, replayed: true }
       gone = state.status === 'claimed' && this.#isGone(stream, state) ? state.attempt : undefined
       if (gone !== undefined || state.status !== 'claimed') continue
-      if (!(await this.#changed(stream, revision, deadline - clock.monotonic())))
-        throw new AppError(
-          'conflict',
-          'Idempotency-Key: the first request with this key is still in progress',
-        )
+      const left = deadline - clock.monotonic()
+      if (left <= 0 || ending.aborted)
+        throw new AppError('conflict', `${keyName}: the first request with this key is still in progress`)
+      await this.#change(stream, revision, Math.min(left, RECHECK_MS), ending)
     }
   }
 
   /** Resolves with null when the work took so long that another node took over. */
   async #work<T>(
     stream: string,
-    { claim_id, attempt }: { claim_id: string; attempt: number },
+    { claim_id, attempt, stream_id }: EventOf<'RequestClaimed'>,
     { cause }: KeyedRequest,
-    work: (newId: NewId) => Promise<T>,
+    work: Work<T>,
   ): Promise<{ value: T } | null> {
     const { aggregates, payloads, keyring, logger } = this.#deps
     const { env_id, correlation_id: request_id } = cause
@@ -119,7 +139,7 @@ export class Idempotency {
     try {
       let value: T
       try {
-        value = await work((what) => derivedIdBeside(claim_id, what))
+        value = await work((what) => derivedIdBeside(claim_id, what), stream_id)
       } catch (error) {
         await aggregates.requests
           .handle(stream, { type: 'ReleaseRequest', attempt }, cause)
@@ -156,13 +176,11 @@ export class Idempotency {
     return JSON.parse(await keyring.unseal(env_id, stream, text as string))
   }
 
-  /** Resolves with whether a fact was appended after the revision within `ms`. */
-  async #changed(stream: string, after: number, ms: number): Promise<boolean> {
-    if (ms <= 0) return false
-    const signal = AbortSignal.any([AbortSignal.timeout(Math.ceil(ms)), this.#deps.stopping])
+  /** Resolves when a fact was appended after the revision, at the latest after `ms`. */
+  async #change(stream: string, after: number, ms: number, ending: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([AbortSignal.timeout(Math.ceil(ms)), ending])
     for await (const { events } of this.#deps.store.follow(stream, { after, signal })) {
-      if (events.length > 0) return true
+      if (events.length > 0) return
     }
-    return false
   }
 }

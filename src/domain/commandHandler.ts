@@ -285,6 +285,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   }
 
   #fold(state: State, recorded: Recorded): State {
+    if (recorded.event.type === 'FactExpired') return state
     try {
       return this.#decider.evolve(state, recorded)
     } catch (error) {

@@ -1,7 +1,7 @@
-import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { PayloadFields } from '../events/payload.ts'
 import { type Decider, type Folded, foreign } from './decider.ts'
+import { reusedKey } from '../events/idempotencyKey.ts'
 
 /** The state of an `Idempotency-Key`: its request has a holder that works on it, or an answer at a revision. */
 export type RequestState =
@@ -15,6 +15,8 @@ interface Claim {
   readonly attempt: number
   readonly fingerprint: string
   readonly until: string
+  /** The stream of the run that first used the key. */
+  readonly stream_id?: string
 }
 
 export type RequestCommand =
@@ -23,9 +25,13 @@ export type RequestCommand =
       /** The id of a new claim; a claim that continues an earlier one of the same request keeps its id. */
       readonly claim_id: string
       readonly fingerprint: string
+      /** The name of the key in refusals. */
+      readonly keyName: string
       readonly holder: string
       readonly now: string
       readonly until: string
+      /** The stream of the run that uses the key; a claim that continues an earlier one keeps that of the first. */
+      readonly stream_id?: string | undefined
       /** An attempt whose holder is known to be dead: this claim replaces it. */
       readonly gone?: number | undefined
     }
@@ -46,20 +52,27 @@ export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
   decide(command, state) {
     switch (command.type) {
       case 'ClaimRequest': {
-        const { fingerprint, holder, now, until, gone } = command
-        const claimed = (claim_id: string, attempt: number): RequestEvent[] => [
-          { type: 'RequestClaimed', claim_id, attempt, fingerprint, holder, at: now, until },
+        const { fingerprint, keyName, holder, now, until, gone } = command
+        const claimed = (
+          { claim_id, stream_id }: typeof command | Claim,
+          attempt: number,
+        ): RequestEvent[] => [
+          {
+            type: 'RequestClaimed',
+            claim_id,
+            attempt,
+            fingerprint,
+            holder,
+            at: now,
+            until,
+            ...(stream_id !== undefined && { stream_id }),
+          },
         ]
-        if (state.status === 'free') return claimed(command.claim_id, 1)
-        if (state.until <= now) return claimed(command.claim_id, state.attempt + 1)
-        if (state.fingerprint !== fingerprint) {
-          throw new AppError(
-            'idempotency_key_reused',
-            'Idempotency-Key: was used for another request; a new request needs a new key',
-          )
-        }
+        if (state.status === 'free') return claimed(command, 1)
+        if (state.until <= now) return claimed(command, state.attempt + 1)
+        if (state.fingerprint !== fingerprint) throw reusedKey(keyName)
         if (state.status === 'released' || (state.status === 'claimed' && state.attempt === gone))
-          return claimed(state.claim_id, state.attempt + 1)
+          return claimed(state, state.attempt + 1)
         return []
       }
       case 'AnswerRequest':
@@ -99,9 +112,10 @@ export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
   },
 }
 
-const claimOf = ({ claim_id, attempt, fingerprint, until }: Claim): Claim => ({
+const claimOf = ({ claim_id, attempt, fingerprint, until, stream_id }: Claim): Claim => ({
   claim_id,
   attempt,
   fingerprint,
   until,
+  ...(stream_id !== undefined && { stream_id }),
 })

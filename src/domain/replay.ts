@@ -90,6 +90,7 @@ export class Replay {
 
   /** Folds a fact that is not shown. */
   skip(fact: Recorded): void {
+    if (fact.event.type === 'FactExpired') return
     this.#state = this.#fold.next({ ...fact, event: redact(fact.event) })
     this.#plain = undefined
   }

@@ -13,6 +13,7 @@ const kindOf: { readonly [T in EventType]: Kind } = {
   EventPublished: 'traffic',
   EventHandled: 'traffic',
   StreamDataEmitted: 'traffic',
+  FactExpired: 'bookkeeping',
   RunRequested: 'traffic',
   RunStarted: 'traffic',
   RunBegun: 'traffic',

@@ -21,6 +21,7 @@ export const schemaOf = {
   EventPublished: stream.EventPublished,
   EventHandled: stream.EventHandled,
   StreamDataEmitted: stream.StreamDataEmitted,
+  FactExpired: stream.FactExpired,
   RunRequested: run.RunRequested,
   RunStarted: run.RunStarted,
   RunBegun: run.RunBegun,

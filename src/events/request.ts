@@ -4,7 +4,8 @@ import { fact, Id, PayloadRef, Time } from './scalars.ts'
 /**
  * The process `holder` works on a request with an `Idempotency-Key`. `fingerprint` is a MAC of the request, so that
  * another request with the same key is detected. `attempt` counts from 1: after the death of a holder, the next attempt
- * has the same `claim_id`. The ids of what the request creates derive from it.
+ * has the same `claim_id`. The ids of what the request creates derive from it. `stream_id` is the svc stream of the run that
+ * first used the key: each attempt publishes there.
  */
 export const RequestClaimed = fact('RequestClaimed', {
   claim_id: Id,
@@ -14,6 +15,7 @@ export const RequestClaimed = fact('RequestClaimed', {
   at: Time,
   /** The key is free from this time on. */
   until: Time,
+  stream_id: Type.Optional(Id),
 })
 
 /** The answer to every repetition of the request: sealed, because it may contain a token (I6). */

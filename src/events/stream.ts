@@ -29,6 +29,12 @@ export const EventHandled = fact('EventHandled', {
   error: Type.Optional(RunError),
 })
 
+/**
+ * The place of a fact that had expired when its stream was moved to this event store, so that the later ones keep their revisions.
+ * It changes nothing.
+ */
+export const FactExpired = fact('FactExpired', {})
+
 /** Live data from a run, for example AI tokens. */
 export const StreamDataEmitted = fact('StreamDataEmitted', {
   run_id: Id,

@@ -32,14 +32,24 @@ interface ControlEvents {
   readonly 'svc:replay': { readonly run_id: string }
 }
 
+/** Options of `send` and `callWith`. */
+export interface StartOptions {
+  /**
+   * 1 to 255 visible ASCII characters. For 24 hours, a repetition with the same key in any run of the project has no effect
+   * and the same reply. A key of other data rejects with code `idempotency_key_reused`.
+   */
+  readonly idempotencyKey?: string
+}
+
 interface Send {
   <Type extends keyof ControlEvents>(
     type: Type,
     data: ControlEvents[Type],
+    options?: StartOptions,
   ): Promise<{ readonly event_id: string }>
   <Type extends string>(
     type: Named<Events, Type>,
-    ...data: DataArgument<Events, Type>
+    ...rest: [...DataArgument<Events, Type>, options?: StartOptions]
   ): Promise<{ readonly event_id: string }>
 }
 
@@ -54,10 +64,16 @@ type RunUntyped = <Result = unknown>(ref: string, ...args: readonly unknown[]) =
 type Run = keyof Functions extends never ? RunUntyped : RunTyped
 
 /** Publishes an event on the run's stream. */
-export const send: Send = async (type: string, data?: unknown): Promise<{ readonly event_id: string }> => {
-  checkText('send(type, data)', 'type', type)
-  const sent = await activeRun('send').request({ op: 'send', event_type: type, event_data: data ?? null })
-  return sent as { event_id: string }
+export const send: Send = async (
+  type: string,
+  data?: unknown,
+  options?: StartOptions,
+): Promise<{ readonly event_id: string }> => {
+  const signature = 'send(type, data, options)'
+  checkText(signature, 'type', type)
+  const key = keyOf(signature, options)
+  const event = { event_type: type, event_data: data ?? null }
+  return (await activeRun('send').request({ op: 'send', ...event, ...key })) as { event_id: string }
 }
 
 /** Starts a function as a background run. `ref` is `ns/var`, for example `orders.handlers/onCreated`. */
@@ -67,6 +83,20 @@ export const call = async <Ref extends string>(
 ): Promise<{ readonly run_id: string }> => {
   checkRef('call', ref)
   return (await activeRun('call').request({ op: 'call', fn: ref, args })) as { run_id: string }
+}
+
+/** As `call`, with its arguments as a list and with options. */
+export const callWith = async <Ref extends string>(
+  ref: Named<Functions, Ref>,
+  args: ArgumentsOf<Functions, Ref>,
+  options?: StartOptions,
+): Promise<{ readonly run_id: string }> => {
+  checkRef('callWith', ref)
+  const signature = 'callWith(ref, args, options)'
+  if (!Array.isArray(args))
+    throw new TypeError(`Expected \`args\` of ${signature} to be a list, got ${shown(args)}`)
+  const key = keyOf(signature, options)
+  return (await activeRun('callWith').request({ op: 'call', fn: ref, args, ...key })) as { run_id: string }
 }
 
 /** Runs a function as a child run. Resolves with its result, and rejects when it fails. */
@@ -96,6 +126,22 @@ export const currentRun = (): RunInfo & { readonly signal: AbortSignal } => {
 const checkText = (signature: string, name: string, value: unknown): void => {
   if (typeof value === 'string' && value !== '') return
   throw new TypeError(`Expected \`${name}\` of ${signature} to be a non-empty string, got ${shown(value)}`)
+}
+
+/** A key that is missing by mistake would let every repetition through, so `undefined` is refused too. */
+const keyOf = (signature: string, options: unknown): { readonly idempotency_key?: string } => {
+  if (options === undefined) return {}
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw new TypeError(`Expected \`options\` of ${signature} to be an object, got ${shown(options)}`)
+  const [unknown] = Object.keys(options).filter((name) => name !== 'idempotencyKey')
+  if (unknown !== undefined)
+    throw new TypeError(
+      `Expected \`options\` of ${signature} to have only \`idempotencyKey\`, got ${shown(unknown)}`,
+    )
+  if (!('idempotencyKey' in options)) return {}
+  const { idempotencyKey } = options
+  checkText(signature, 'idempotencyKey', idempotencyKey)
+  return { idempotency_key: idempotencyKey as string }
 }
 
 const checkRef = (caller: string, ref: unknown): void => {

@@ -17,7 +17,7 @@ export type Named<Table, Name> = keyof Table extends never
 /** The data of an event of a table. */
 export type DataOf<Table, Name> = Name extends keyof Table ? Table[Name] : unknown
 
-/** The argument `data`; optional if the event may have none. */
+/** The argument `data` of an event; optional if the event may have none. Options may follow it. */
 export type DataArgument<Table, Name> =
   undefined extends DataOf<Table, Name>
     ? [data?: DataOf<Table, Name>]

@@ -56,11 +56,16 @@ export interface JsonText {
   readonly bytes: Uint8Array
 }
 
+/** What has one effect under one key. */
+interface Keyed {
+  readonly idempotency_key?: string
+}
+
 /** A request of user code to the service, made through the SDK while its run is in progress. */
 export type HostCall =
   | { readonly op: 'emit'; readonly data_type: string; readonly payload: unknown }
-  | { readonly op: 'send'; readonly event_type: string; readonly event_data: unknown }
-  | { readonly op: 'call'; readonly fn: string; readonly args: readonly unknown[] | JsonText }
+  | ({ readonly op: 'send'; readonly event_type: string; readonly event_data: unknown } & Keyed)
+  | ({ readonly op: 'call'; readonly fn: string; readonly args: readonly unknown[] | JsonText } & Keyed)
   | { readonly op: 'run'; readonly fn: string; readonly args: readonly unknown[] | JsonText }
   | { readonly op: 'context'; readonly key: string }
   /** Fetches a chunk of a kept value, as base64. The runtime makes this call, not the SDK. */

@@ -3,6 +3,7 @@ import { checkContextKey, demandDeclared, noVariable } from '../events/contextKe
 import { checkEventType, checkTypeName } from '../events/eventType.ts'
 import { FailedRun } from '../events/failedRun.ts'
 import type { FunctionSpec } from '../events/project.ts'
+import { keyFrom, reusedKey } from '../events/idempotencyKey.ts'
 import { newId } from '../ids.ts'
 import { nearest } from '../sandbox/nearestName.ts'
 import type { HostCall, RunInfo } from '../sdk/wire.ts'
@@ -10,11 +11,19 @@ import type { Outcome } from './localRun.ts'
 import type { MemoryFiles } from './memoryFiles.ts'
 import type * as Kit from './types.ts'
 
+interface Keyed {
+  /** JSON. */
+  readonly call: string
+  readonly reply: unknown
+}
+
 /** The world of the functions of one test. */
 export interface World {
   readonly sent: Kit.Sent[]
   readonly emitted: Kit.Emitted[]
   readonly calls: Kit.Called[]
+  /** What was sent and called under idempotency keys. */
+  readonly keyed: Map<string, Keyed>
   readonly context: ReadonlyMap<string, string>
   readonly files: MemoryFiles
   readonly stubs: ReadonlyMap<string, Kit.AnyFunction>
@@ -38,11 +47,15 @@ export const serveLocally = async (
       return null
     case 'send':
       checkEventType(call.event_type)
-      world.sent.push({ type: call.event_type, data: call.event_data })
-      return { event_id: newId(), stream_id: info.stream_id }
+      return once(world, call, () => {
+        world.sent.push({ type: call.event_type, data: call.event_data })
+        return { event_id: newId(), stream_id: info.stream_id }
+      })
     case 'call':
-      world.calls.push({ by: 'call', ref: call.fn, args: listOf(call.args) })
-      return { event_id: newId(), run_id: newId() }
+      return once(world, call, () => {
+        world.calls.push({ by: 'call', ref: call.fn, args: listOf(call.args) })
+        return { event_id: newId(), run_id: newId() }
+      })
     case 'run': {
       const args = listOf(call.args)
       world.calls.push({ by: 'run', ref: call.fn, args })
@@ -66,6 +79,22 @@ export const serveLocally = async (
     default:
       return call satisfies never
   }
+}
+
+/** Does it once under one key, as the service does. */
+const once = (
+  { keyed }: World,
+  { idempotency_key: key, ...call }: Extract<HostCall, { op: 'send' | 'call' }>,
+  start: () => unknown,
+): unknown => {
+  if (key === undefined) return start()
+  const name = `${call.op} ${keyFrom(key, 'idempotencyKey')}`
+  const json = JSON.stringify(call)
+  const earlier = keyed.get(name)
+  if (earlier && earlier.call !== json) throw reusedKey('idempotencyKey')
+  const reply = earlier ? earlier.reply : start()
+  keyed.set(name, { call: json, reply })
+  return reply
 }
 
 const listOf = (args: unknown): readonly unknown[] => (Array.isArray(args) ? (args as unknown[]) : [])

@@ -14,7 +14,7 @@ import { specFor } from './functionSpec.ts'
 import { type GivenInput, inputOf } from './inputs.ts'
 import { type LocalRun, type Outcome, runLocally } from './localRun.ts'
 import { MemoryFiles } from './memoryFiles.ts'
-import { serveLocally } from './serveLocally.ts'
+import { serveLocally, type World } from './serveLocally.ts'
 import type * as Kit from './types.ts'
 
 type Attempt = Pick<LocalRun, 'called'> & {
@@ -49,6 +49,7 @@ export class TestRun {
   readonly #files: MemoryFiles
   readonly #stubs: ReadonlyMap<string, Kit.AnyFunction>
   readonly #now: () => number
+  readonly #keyed: World['keyed'] = new Map()
   readonly #given = new GivenValues(idleIntake())
   readonly #place = { stream_id: newId(), project_id: newId(), project_name: 'test' }
   #failed: Attempt | undefined
@@ -145,6 +146,7 @@ export class TestRun {
       sent: this.sent,
       emitted: this.emitted,
       calls: this.calls,
+      keyed: this.#keyed,
       context: this.#context,
       files: this.#files,
       stubs: this.#stubs,

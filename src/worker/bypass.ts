@@ -18,7 +18,8 @@ interface Deps {
   readonly logger: Logger
 }
 
-interface Host {
+/** How a worker claims events before their delivery. */
+export interface ClaimsAhead {
   /** Whether a run of the organization may be claimed now. */
   mayClaim(org_id: string): boolean
   /** Claims what the event starts and begins it. Never rejects. */
@@ -32,12 +33,12 @@ interface Host {
  */
 export class Bypass {
   readonly #deps: Deps
-  readonly #host: Host
+  readonly #host: ClaimsAhead
   /** For organizations that were passed over: a position before their first event that was not claimed. */
   readonly #passed = new Map<string, Cursor>()
   #reading: AbortController | undefined
 
-  constructor(deps: Deps, host: Host) {
+  constructor(deps: Deps, host: ClaimsAhead) {
     this.#deps = deps
     this.#host = host
   }

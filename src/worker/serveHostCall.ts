@@ -1,6 +1,7 @@
 import { checkContextKey, demandDeclared } from '../events/contextKey.ts'
 import { callFunction } from '../commands/runs/callFunction.ts'
 import type { CommandDeps } from '../commands/deps.ts'
+import type { Idempotency } from '../commands/idempotency.ts'
 import { emitData } from '../commands/streams/emitData.ts'
 import { publishEvent } from '../commands/events/publishEvent.ts'
 import { readVariable } from '../commands/context/readVariable.ts'
@@ -16,12 +17,14 @@ import type { HostCall } from '../ports/runtime.ts'
 import type { KeptPayloads } from './keptPayloads.ts'
 import { demandOf, pathsOf, type RunRights } from './runRights.ts'
 import { serveFileCall } from './serveFileCall.ts'
+import { startOnce } from './startOnce.ts'
 
 /** The dependencies of the commands that host calls use. */
 export type HostCallDeps = Pick<
   CommandDeps,
   'store' | 'aggregates' | 'views' | 'blobs' | 'payloads' | 'keyring' | 'quotas'
 > & {
+  readonly idempotency: Pick<Idempotency, 'once'>
   /** Absent or null when no collector of traces is configured. */
   readonly tracer?: CommandDeps['tracer']
   /** The depth of runs from which on `send`, `call` and `run` are refused. */
@@ -54,12 +57,8 @@ export const serveHostCall = async (
 ): Promise<unknown> => {
   const { run_id, stream_id, project_id } = plan
   const caller = { cause: traceparent === undefined ? cause : { ...cause, traceparent }, newId }
-  const from = () => ({
-    stream_id,
-    source: `run:${run_id}`,
-    depth: depthBelow(plan, deps.maxRunDepth),
-    by_run_id: run_id,
-  })
+  const starting = { plan, cause: caller.cause, signal }
+  const source = `run:${run_id}`
   const taking = takingOf(call)
   if (turns && taking) await turns.take(taking)
   /** The function that is started runs with its own rights. */
@@ -79,12 +78,21 @@ export const serveHostCall = async (
     case 'send': {
       const { event_type, event_data } = call
       if (rights) await demandOf(rights, 'event', ['create'], [event_type])
-      const { event } = await publishEvent(deps, { ...from(), event_type, event_data }, caller)
-      return { event_id: event.event_id, stream_id }
+      const depth = depthBelow(plan, deps.maxRunDepth)
+      return startOnce(deps, starting, call, async ({ newId, ...place }) => {
+        const wanted = { ...place, source, depth, event_type, event_data }
+        const { event } = await publishEvent(deps, wanted, { ...caller, newId })
+        return { event_id: event.event_id, stream_id: event.stream_id }
+      })
     }
-    case 'call':
+    case 'call': {
       if (rights) await demandStart(rights, call.fn)
-      return callFunction(deps, { ...from(), ref: call.fn, args: call.args, project_id }, caller)
+      const depth = depthBelow(plan, deps.maxRunDepth)
+      return startOnce(deps, starting, call, ({ newId, ...place }) => {
+        const wanted = { ...place, source, depth, ref: call.fn, args: call.args, project_id }
+        return callFunction(deps, wanted, { ...caller, newId })
+      })
+    }
     case 'run':
       if (rights) await demandStart(rights, call.fn)
       return resultOf(

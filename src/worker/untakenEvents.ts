@@ -2,6 +2,7 @@ import { clock } from '../clock.ts'
 import { type Cursor, type Recorded, START } from '../events/event.ts'
 import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
+import { needsRoom } from './heldDeliveries.ts'
 
 /** Default number of events that are remembered. Later ones are read again when these are taken. */
 const REMEMBERED = 10_000
@@ -18,6 +19,20 @@ const TYPES = [
   'RunCancelled',
 ] as const
 
+interface Waiting {
+  readonly at: number
+  /** A position before it. */
+  readonly after: Cursor
+  /** The environment in which it needs room; null if it needs none. */
+  readonly env_id: string | null
+}
+
+/** Events that no worker has taken in time, and a position before the first of them. */
+export interface Late {
+  readonly after: Cursor
+  readonly ids: ReadonlySet<string>
+}
+
 /**
  * The events and requested runs that no worker has taken since this node started. Their age is the time since this node
  * read them, so the clocks of nodes and engines may differ. A worker that no longer receives events shows here, although
@@ -28,8 +43,8 @@ export class UntakenEvents {
   readonly #logger: Logger
   readonly #remembered: number
   readonly #lateMs: number
-  /** The time of each event or run, in the order of the log. */
-  readonly #untaken = new Map<string, number>()
+  /** In the order of the log. */
+  readonly #untaken = new Map<string, Waiting>()
   #after: Cursor | undefined
   /** A position before the first event that was not remembered, and its time. */
   #passed: { readonly after: Cursor; readonly at: number } | undefined
@@ -50,12 +65,26 @@ export class UntakenEvents {
   /** The age of the oldest; 0 when workers have taken all events. */
   get oldestMs(): number {
     const [oldest] = this.#untaken.values()
-    return oldest === undefined ? 0 : Math.round(clock.monotonic() - oldest)
+    return oldest === undefined ? 0 : Math.round(clock.monotonic() - oldest.at)
   }
 
   /** The number of them that are remembered. */
   get waiting(): number {
     return this.#untaken.size
+  }
+
+  /** The oldest events that have waited for `ms` milliseconds, and that are wanted; null if there is none. */
+  late(ms: number, most: number, isWanted: (id: string, env_id: string | null) => boolean): Late | null {
+    const before = clock.monotonic() - ms
+    const ids = new Set<string>()
+    let first: Cursor | undefined
+    for (const [id, { at, after, env_id }] of this.#untaken) {
+      if (at > before || ids.size === most) break
+      if (!isWanted(id, env_id)) continue
+      first ??= after
+      ids.add(id)
+    }
+    return first === undefined ? null : { after: first, ids }
   }
 
   /** Follows the log until the signal aborts. */
@@ -89,9 +118,9 @@ export class UntakenEvents {
     const { event } = recorded
     switch (event.type) {
       case 'EventPublished':
-        return this.#add(event.event_id)
+        return this.#add(recorded)
       case 'RunRequested':
-        return this.#add(event.run_id)
+        return this.#add(recorded)
       case 'EventHandled':
         return void this.#untaken.delete(event.event_id)
       case 'RunStarted':
@@ -102,10 +131,13 @@ export class UntakenEvents {
     }
   }
 
-  #add(id: string): void {
+  #add(recorded: Recorded): void {
     const at = this.#againAt ?? clock.monotonic()
-    if (this.#untaken.size < this.#remembered && !this.#passed) this.#untaken.set(id, at)
-    else this.#passed ??= { after: this.#after ?? START, at }
+    const after = this.#after ?? START
+    const env_id = needsRoom(recorded) ? (recorded.metadata.env_id ?? '') : null
+    if (this.#untaken.size < this.#remembered && !this.#passed)
+      this.#untaken.set(takenAs(recorded), { at, after, env_id })
+    else this.#passed ??= { after, at }
   }
 
   /** Logs the beginning and the end of a time in which events wait for too long. */
@@ -125,4 +157,10 @@ export class UntakenEvents {
       this.#logger.info('Workers take all events in time again', { lasted_ms })
     }
   }
+}
+
+/** The id as which an event or a requested run is taken. */
+export const takenAs = ({ id, event }: Recorded): string => {
+  if (event.type === 'EventPublished') return event.event_id
+  return event.type === 'RunRequested' ? event.run_id : id
 }

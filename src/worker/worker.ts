@@ -11,14 +11,16 @@ import type { Pauses } from '../loops/backoff.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Claimer, WantedRun } from '../ports/claimer.ts'
 import type { Delivery } from '../ports/eventStore.ts'
-import { Bypass } from './bypass.ts'
+import { Bypass, type ClaimsAhead } from './bypass.ts'
 import { Claims } from './claims.ts'
 import { DirectClaims } from './directClaims.ts'
 import type { ExecutionDeps } from './execution.ts'
 import { Executions } from './executions.ts'
 import { FailedClaims } from './failedClaims.ts'
 import { HeldDeliveries, needsRoom } from './heldDeliveries.ts'
+import { LateEvents } from './lateEvents.ts'
 import { Registration } from './registration.ts'
+import type { UntakenEvents } from './untakenEvents.ts'
 
 export interface WorkerOptions {
   /** Maximum number of concurrent runs, default `MAX_CONCURRENT_RUNS`. */
@@ -27,6 +29,10 @@ export interface WorkerOptions {
   readonly runTimeoutMs: number
   /** There is no other worker, so this one receives every delivery. */
   readonly alone?: boolean
+  /** The events that no worker has taken; without it, each waits for its delivery. */
+  readonly untaken?: Pick<UntakenEvents, 'late'>
+  /** An event that no worker has taken for this time is taken before its delivery, milliseconds. */
+  readonly lateMs?: number
   /** A reply to an append counts as lost after this time, milliseconds; default `ANSWERED_MS`. */
   readonly answeredMs?: number
   /** Pauses between the attempts to claim a delivery that fails because of a defect. */
@@ -63,7 +69,8 @@ const ROOMY = IN_FLIGHT / 4
  * its new id is registered, because recovery ends the runs of workers that are not.
  * W6: the events of an organization do not wait for those of another: deliveries of an organization without room are held,
  * and while they fill the window, the others' events are claimed ahead of it.
- * W7: a worker that stops leaves nothing behind: it returns what has not begun, and ends the rest. Otherwise it does not
+ * W7: an event does not wait for a worker that is paused or does not hear: after some seconds, another worker takes it.
+ * W8: a worker that stops leaves nothing behind: it returns what has not begun, and ends the rest. Otherwise it does not
  * say that it stopped, and recovery ends what is left.
  */
 export class Worker implements Claimer {
@@ -78,6 +85,7 @@ export class Worker implements Claimer {
   #watched: Cursor = START
   readonly #held = new HeldDeliveries()
   readonly #bypass: Bypass
+  readonly #late: LateEvents | null
   readonly #claims: Claims
 
   constructor(deps: ExecutionDeps, options: WorkerOptions) {
@@ -99,10 +107,13 @@ export class Worker implements Claimer {
       begin: (...claimed: Parameters<Worker['execute']>) => this.#begin(...claimed),
     }
     this.#claims = new Claims(deps, claimant, options.answeredMs)
-    this.#bypass = new Bypass(deps, {
+    const ahead: ClaimsAhead = {
       mayClaim: (org_id) => this.#mayClaim(org_id),
       claim: (org_id, event) => this.#executions.claiming(org_id, () => this.#claimAhead(event)),
-    })
+    }
+    this.#bypass = new Bypass(deps, ahead)
+    const { untaken } = options
+    this.#late = untaken ? new LateEvents({ ...deps, untaken }, ahead, options) : null
   }
 
   get worker_id(): string {
@@ -139,9 +150,11 @@ export class Worker implements Claimer {
     const background = { signal, logger, onGivenUp }
     void keepGoing('The worker', (until) => this.#consume(until), background)
     void keepGoing('The watch over runs', (until) => this.#watch(until), background)
+    const late = this.#late
+    if (late) void keepGoing('The claims of late events', (until) => late.run(until), background) // W7
   }
 
-  /** Returns the runs that have not begun, waits for the others, then ends the remaining ones as lost (W7). */
+  /** Returns the runs that have not begun, waits for the others, then ends the remaining ones as lost (W8). */
   async stop({ drainMs }: { drainMs: number } = { drainMs: RUN_DRAIN_MS }): Promise<void> {
     const { runtime, logger } = this.#deps
     const { inProgress } = this.#executions

@@ -25,7 +25,16 @@ const answered: EventOf<'RequestAnswered'> = {
 }
 const released: EventOf<'RequestReleased'> = { type: 'RequestReleased', claim_id: 'first', attempt: 1 }
 const claim = (more: object = {}) =>
-  ({ type: 'ClaimRequest', claim_id: 'second', fingerprint: 'f', holder: 'b', now, until, ...more }) as const
+  ({
+    type: 'ClaimRequest',
+    claim_id: 'second',
+    fingerprint: 'f',
+    keyName: 'Idempotency-Key',
+    holder: 'b',
+    now,
+    until,
+    ...more,
+  }) as const
 const answer = (attempt: number) =>
   ({ type: 'AnswerRequest', attempt, answer: { sealed: '1.xx' }, until }) as const
 
@@ -46,6 +55,16 @@ keys('is not taken over from the one that took over', () =>
     .when(claim({ gone: 1 }))
     .then(),
 )
+keys('keeps the stream of the first attempt until the key is free again', () => {
+  const first = claimed(1, { stream_id: 'one' })
+  const other = claim({ stream_id: 'two' })
+  given(first, released)
+    .when(other)
+    .then(claimed(2, { holder: 'b', stream_id: 'one' }))
+  given(first)
+    .when({ ...other, now: until })
+    .then(claimed(2, { claim_id: 'second', holder: 'b', at: until, stream_id: 'two' }))
+})
 keys('is answered once', () => {
   given(claimed()).when(answer(1)).then(answered)
   given(claimed(), answered).when(answer(1)).then()

@@ -29,7 +29,8 @@ catalogue('refuses a field that it does not know', () => {
 })
 
 catalogue('refuses a fact that lacks a field', () => {
-  for (const { type } of Object.values(exampleOf)) assert.match(problem({ type } as DomainEvent) ?? '', type)
+  for (const { type, ...fields } of Object.values(exampleOf))
+    if (Object.keys(fields).length > 0) assert.match(problem({ type } as DomainEvent) ?? '', type)
 })
 
 catalogue('refuses an unknown field of the metadata', () =>

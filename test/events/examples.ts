@@ -56,6 +56,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     depth: 2,
     event_time: at,
   },
+  FactExpired: { type: 'FactExpired' },
   EventHandled: {
     type: 'EventHandled',
     event_id: 'e',

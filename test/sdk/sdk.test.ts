@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { activeRuns, type ActiveRun } from '../../src/sdk/activeRun.ts'
-import { call, context, currentRun, emit, files, fn, run, send } from '../../src/sdk/index.ts'
+import { call, callWith, context, currentRun, emit, files, fn, run, send } from '../../src/sdk/index.ts'
 import type { HostCall, RunInfo } from '../../src/ports/runtime.ts'
 import { suite } from '../support/suite.ts'
 
@@ -72,7 +72,10 @@ sdk('refuses an invalid reference, type or key', async () => {
       /^Expected run\(ref, …\) with a reference/,
     )
   }
-  assert.match(await messageOf(() => inRun(() => send('', 1))), /^Expected `type` of send\(type, data\)/)
+  assert.match(
+    await messageOf(() => inRun(() => send('', 1))),
+    /^Expected `type` of send\(type, data, options\)/,
+  )
   assert.match(await messageOf(() => inRun(() => context(''))), /^Expected `key`/)
 })
 
@@ -85,6 +88,50 @@ sdk('sends null where no data is given', async () => {
     { op: 'send', event_type: 'a', event_data: null },
     { op: 'emit', data_type: 'b', payload: null },
   ])
+})
+
+sdk('sends an idempotency key with an event and with a call', async () => {
+  const { calls } = await inRun(async () => {
+    await send('a', 1, { idempotencyKey: 'k' })
+    await send('a', undefined, { idempotencyKey: 'k' })
+    await send('a', 1, {})
+    await callWith('a/b', [1, 2], { idempotencyKey: 'k' })
+    await callWith('a/b', [])
+  })
+  assert.equal(calls, [
+    { op: 'send', event_type: 'a', event_data: 1, idempotency_key: 'k' },
+    { op: 'send', event_type: 'a', event_data: null, idempotency_key: 'k' },
+    { op: 'send', event_type: 'a', event_data: 1 },
+    { op: 'call', fn: 'a/b', args: [1, 2], idempotency_key: 'k' },
+    { op: 'call', fn: 'a/b', args: [] },
+  ])
+})
+
+sdk('refuses options that would have no effect', async () => {
+  const refused: [unknown, RegExp][] = [
+    [
+      { idempotency_key: 'k' },
+      /^Expected `options` of .*options\) to have only `idempotencyKey`, got "idempotency_key"$/,
+    ],
+    [
+      { idempotencyKey: undefined },
+      /^Expected `idempotencyKey` of .*options\) to be a non-empty string, got undefined$/,
+    ],
+    [{ idempotencyKey: '' }, /^Expected `idempotencyKey` of .* to be a non-empty string, got ""$/],
+    [{ idempotencyKey: 7 }, /got number$/],
+    ['k', /^Expected `options` of .*options\) to be an object, got "k"$/],
+    [['k'], /^Expected `options` of .* to be an object/],
+    [null, /^Expected `options` of .* to be an object/],
+  ]
+  for (const [options, expected] of refused) {
+    const given = options as { idempotencyKey: string }
+    assert.match(await messageOf(() => inRun(() => send('a', 1, given))), expected)
+    assert.match(await messageOf(() => inRun(() => callWith('a/b', [], given))), expected)
+  }
+  assert.match(
+    await messageOf(() => inRun(() => callWith('a/b', 7 as never))),
+    'Expected `args` of callWith(ref, args, options) to be a list, got number',
+  )
 })
 
 sdk('gives file content as bytes', async () => {

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 const sdk = fileURLToPath(new URL('../../src/sdk/index.ts', import.meta.url))
 
 const source = `
-import { call, context, currentRun, emit, files, fn, run, send } from 'svc'
+import { call, callWith, context, currentRun, emit, files, fn, run, send } from 'svc'
 
 class Rejected extends Error {
   constructor(message, fields, cause) { super(message, { cause }); Object.assign(this, fields) }
@@ -47,6 +47,14 @@ export const declared = fn({ context: ['OTHER'] }, async key => context(key).the
 export const child = async (n) => 10 + await run('shop/sum', n, 1)
 export const failsInChild = () => run('shop/throws', 'fields')
 export const background = () => call('shop/sum', 1, 2).then(({ run_id }) => typeof run_id)
+export const keyed = async () => {
+  const sent = [await send('keyed', 1, { idempotencyKey: 'sent' }), await send('keyed', 1, { idempotencyKey: 'sent' })]
+  const called = [await callWith('shop/sum', [1, 2], { idempotencyKey: 'called' }), await callWith('shop/sum', [1, 2], { idempotencyKey: 'called' })]
+  const codeOf = (work) => work.then(() => 'none', ({ code, message }) => code ?? message)
+  return [sent[0].event_id === sent[1].event_id, called[0].run_id === called[1].run_id,
+    await codeOf(send('keyed', 2, { idempotencyKey: 'sent' })), await codeOf(callWith('shop/sum', [3], { idempotencyKey: 'called' })),
+    await codeOf(send('keyed', 1, { idempotencyKey: 'two words' })), await codeOf(send('keyed', 1, { key: 'sent' }))]
+}
 export const stores = async () => {
   await files.put('out/b.txt', 'text'); await files.put('out/a.bin', new Uint8Array([255, 0]), { contentType: 'image/png' })
   const { file_id, etag, created_by_run_id, ...info } = await files.get('out/b.txt')
@@ -181,6 +189,7 @@ same('declared', 'OTHER')
 same('child', 5)
 same('failsInChild')
 same('background')
+same('keyed')
 same('stores')
 same('largeFile')
 for (const kind of ['missing', 'path', 'slash', 'type', 'limit', 'gone']) same('filesWrong', kind)
@@ -222,6 +231,13 @@ contract(
     ])
   },
 )
+
+contract('what has the same idempotency key is recorded once, in a retry too', async ({ functions }) => {
+  const { t } = await locally(functions, 'keyed', [])
+  await t.run(functions['keyed'] as (...args: unknown[]) => unknown)
+  assert.equal(t.sent, [{ type: 'keyed', data: 1 }])
+  assert.equal(t.calls, [{ by: 'call', ref: 'shop/sum', args: [1, 2] }])
+})
 
 contract('values of context are masked in what is recorded', async ({ functions }) => {
   const { t } = await locally(functions, 'leaks', [])

@@ -6,7 +6,9 @@ import { isOf, type Recorded } from '../../src/events/event.ts'
 import type { EventOf, EventType } from '../../src/events/index.ts'
 import type { RunPlan } from '../../src/events/run.ts'
 import { streamOf } from '../../src/events/streams.ts'
+import { Idempotency } from '../../src/commands/idempotency.ts'
 import { newId } from '../../src/ids.ts'
+import { silent } from '../../src/logger.ts'
 import type { HostCall } from '../../src/ports/runtime.ts'
 import { serveHostCall } from '../../src/worker/serveHostCall.ts'
 import { openCommands } from '../commands/openCommands.ts'
@@ -48,9 +50,21 @@ export const openCalls = async () => {
     return plan
   }
 
-  const ask = (plan: RunPlan, call: HostCall, maxRunDepth = 100) =>
+  /** The keyed calls of a process. */
+  const keysOf = (holder: string, isGone = (_: string) => false) =>
+    new Idempotency({ ...deps, logger: silent, holder, isGone })
+  const keys = keysOf(worker_id)
+
+  const ask = (
+    plan: RunPlan,
+    call: HostCall,
+    {
+      maxRunDepth = 100,
+      idempotency = keys,
+    }: { maxRunDepth?: number; idempotency?: Pick<Idempotency, 'once'> } = {},
+  ) =>
     serveHostCall(
-      { ...deps, maxRunDepth },
+      { ...deps, maxRunDepth, idempotency },
       {
         kept: new KeptPayloads(node.payloads),
         plan,
@@ -63,7 +77,7 @@ export const openCalls = async () => {
       call,
     )
 
-  return { node, env, worker_id, factsOf, begin, dispatched, ask }
+  return { node, env, worker_id, factsOf, begin, dispatched, ask, keysOf }
 }
 
 export const again = { op: 'send', event_type: 'again', event_data: null } as const

@@ -10,6 +10,7 @@ import type { Invocation, Outcome, Runtime } from '../../src/ports/runtime.ts'
 import type { WantedRun } from '../../src/ports/claimer.ts'
 import { Worker, type WorkerOptions } from '../../src/worker/worker.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
+import { noKeys } from '../support/noKeys.ts'
 import { cause, type Node, now } from '../support/openNode.ts'
 
 /**
@@ -68,6 +69,7 @@ export const openWorker = (
     blobs,
     keyring,
     quotas,
+    idempotency: noKeys,
     runtime,
     logger,
     maxRunDepth: 100,

@@ -36,13 +36,13 @@ for (const [name, call] of Object.entries(calls))
   depth(`at the limit refuses \`${name}\`, and stores nothing`, async () => {
     const plan = { ...(await begin()), depth: 3 }
     const before = await node.store.head()
-    await refusedWith('depth_exceeded', () => ask(plan, call, 3))
+    await refusedWith('depth_exceeded', () => ask(plan, call, { maxRunDepth: 3 }))
     assert.is(await node.store.head(), before)
   })
 
 depth('below the limit allows `send`', async () => {
   const plan = { ...(await begin()), depth: 2 }
-  assert.ok(await ask(plan, again, 3))
+  assert.ok(await ask(plan, again, { maxRunDepth: 3 }))
 })
 
 depth('is 0 again for an event with which a client continues the stream', async () => {

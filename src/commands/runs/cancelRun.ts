@@ -9,7 +9,8 @@ const CANCELLED = { code: 'cancelled', message: 'The call was cancelled before i
 
 /**
  * Cancels a run of the environment (SPEC.md, Run status), also one that only waits. If the run has failed and its retry
- * waits for a worker, the retry is cancelled. A no-op for an unknown or ended run (I4, I7).
+ * waits for a worker, the retry is cancelled. A no-op for an unknown or ended run (I4, I7). Throws `unavailable` if the read
+ * models are too far behind the log.
  */
 export const cancelRun = async (
   deps: Pick<CommandDeps, 'store' | 'views' | 'aggregates' | 'payloads'>,
@@ -18,6 +19,7 @@ export const cancelRun = async (
 ): Promise<void> => {
   const { streams } = deps.aggregates
   const { env_id } = cause
+  await deps.views.settled('runs', 'waitingRuns', 'events')
   const run = await findRun(deps, run_id, env_id)
   const waiting = run ? null : await findWaiting(deps, run_id, env_id)
   const stream_id = (run ?? waiting)?.stream_id

@@ -20,6 +20,14 @@ interface Range {
   readonly offset: number
 }
 
+/** Runs as they were: filters of what changes apply to that state. */
+export interface PastRuns {
+  /** The runs that one search looks at, because each of them is folded again. */
+  readonly most: number
+  /** Returns those of the runs that had started, as they were. */
+  asTheyWere(this: void, docs: readonly RunDoc[]): Promise<readonly RunDoc[]>
+}
+
 export interface FoundRuns {
   readonly items: readonly RunDoc[]
   /** The matching runs among those that the search looked at. */
@@ -36,18 +44,42 @@ export const searchRuns = async (
   views: Views,
   { chain, ...filter }: RunFilter & { readonly chain?: string },
   range: Range,
+  past?: PastRuns,
 ): Promise<FoundRuns> => {
-  if (chain !== undefined) return chainPage(await chainOf(views, chain), filter, range)
-  const { path, matches, mayBeForeign } = planSearch(filter)
+  if (chain !== undefined) {
+    const attempts = await chainOf(views, chain)
+    return chainPage(past ? await past.asTheyWere(attempts) : attempts, filter, range)
+  }
+  const { path, matches, mayBeForeign } = planSearch(past ? lastingOf(filter) : filter)
   const { limit, offset, ...bounds } = range
   const query = { ...path, ...bounds, descending: true, totals: false } as const
   if (mayBeForeign) {
     const [first] = (await views.runs.find({ ...query, limit: 1, offset: 0 })).items
     if (first?.env_id !== filter.env_id) return { items: [], total: 0 } // I7
   }
-  if (isCounted(filter)) return views.runs.find({ ...query, totals: true, limit, offset })
-  return matches ? walk(views, query, matches, range) : pageOf(views, query, range)
+  if (past && changes(filter)) {
+    const select = async (docs: readonly RunDoc[]) => (await past.asTheyWere(docs)).filter(matcherOf(filter))
+    return walk(views, query, range, { most: past.most, select })
+  }
+  const found = isCounted(filter)
+    ? await views.runs.find({ ...query, totals: true, limit, offset })
+    : matches
+      ? await walk(views, query, range, { most: MOST_SEARCHED, select: (docs) => docs.filter(matches) })
+      : await pageOf(views, query, range)
+  return past ? { ...found, items: await past.asTheyWere(found.items) } : found
 }
+
+/** The part of a filter that a run matches from its start on. */
+const lastingOf = ({
+  status: _status,
+  error_code: _code,
+  final: _final,
+  text: _text,
+  ...lasting
+}: RunFilter): RunFilter => lasting
+
+const changes = ({ status, error_code, final, text }: RunFilter): boolean =>
+  [status, error_code, final, text].some((each) => each !== undefined)
 
 type Along = Omit<Query, 'limit' | 'offset'>
 
@@ -63,22 +95,26 @@ const pageOf = async ({ runs }: Views, query: Along, { limit, offset }: Range): 
   return { items, total }
 }
 
+interface Selection {
+  /** The runs that the search looks at. */
+  readonly most: number
+  /** Returns the runs that match. */
+  readonly select: (docs: readonly RunDoc[]) => readonly RunDoc[] | Promise<readonly RunDoc[]>
+}
+
 /** A page of those runs along an index that match. */
 const walk = async (
   { runs }: Views,
   query: Along,
-  matches: (doc: RunDoc) => boolean,
   { limit, offset }: Range,
+  { most, select }: Selection,
 ): Promise<FoundRuns> => {
   const items: RunDoc[] = []
   let [total, before] = [0, query.before]
-  for (let searched = 0; searched < MOST_SEARCHED; searched += SEARCHED_TOGETHER) {
+  for (let searched = 0; searched < most; searched += SEARCHED_TOGETHER) {
     const page = await next(runs, query, before, SEARCHED_TOGETHER)
-    for (const doc of page) {
-      before = doc.order
-      if (!matches(doc)) continue
-      if (total++ >= offset && items.length < limit) items.push(doc)
-    }
+    before = page.at(-1)?.order ?? before
+    for (const doc of await select(page)) if (total++ >= offset && items.length < limit) items.push(doc)
     if (page.length < SEARCHED_TOGETHER) return { items, total }
     await turn()
   }

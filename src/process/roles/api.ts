@@ -10,13 +10,13 @@ import { ApiMemory } from '../../api/http/memory.ts'
 import { OrgRates } from '../../api/http/orgRates.ts'
 import { OpenCounts } from '../../plans/openCounts.ts'
 import { Backups } from '../../commands/backups/backups.ts'
-import { Idempotency } from '../../commands/idempotency.ts'
 import { EnvFeeds } from '../../api/streams/envFeed.ts'
 import { useServiceKey } from '../../commands/credentials/useServiceKey.ts'
 import { Offers } from '../../cluster/offers.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
 import { checkNode } from '../checkNode.ts'
 import { readModelStatus, requestRebuild } from '../../projections/readModelStatus.ts'
+import { openIdempotency } from './idempotency.ts'
 import type { Node } from './node.ts'
 
 type Given = Pick<
@@ -80,16 +80,7 @@ export const createApi = (node: Node, { engineStates, ...given }: Given): Api =>
     authenticator,
     guesses: new Guesses({ ...CREDENTIAL_GUESSES, logger }),
     asks: new Guesses({ ...UNKNOWN_NAMES, logger }),
-    idempotency: new Idempotency({
-      store,
-      aggregates,
-      payloads,
-      keyring,
-      logger,
-      holder: node_id,
-      isGone: (holder) => liveness === null || liveness.isLost(holder),
-      stopping: given.stopping,
-    }),
+    idempotency: openIdempotency(node, given.stopping),
     backups: new Backups({ store, aggregates, blobs, logger }),
     feeds: new EnvFeeds(store, node),
     tracer: node.tracer,

@@ -3,13 +3,19 @@ import { takeOffers } from '../../cluster/offers.ts'
 import { isRetryable, stackOf } from '../../errors.ts'
 import { FunctionRates } from '../../plans/functionRates.ts'
 import type { Runtime } from '../../ports/runtime.ts'
+import type { UntakenEvents } from '../../worker/untakenEvents.ts'
 import { Worker } from '../../worker/worker.ts'
 import { deadWorkers } from '../../commands/runs/deadWorkers.ts'
 import { loseWorker } from '../../commands/runs/loseWorker.ts'
+import { openIdempotency } from './idempotency.ts'
 import type { Node } from './node.ts'
 
 /** Starts a worker, which claims and executes runs. */
-export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker> => {
+export const startWorker = async (
+  node: Node,
+  runtime: Runtime,
+  untaken: Pick<UntakenEvents, 'late'>,
+): Promise<Worker> => {
   const { store, aggregates, views, payloads, keyring, quotas, logger, liveness, config } = node
   const worker = new Worker(
     {
@@ -20,6 +26,7 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
       blobs: node.blobs,
       keyring,
       quotas,
+      idempotency: openIdempotency(node, node.signal),
       runtime,
       logger,
       maxRunDepth: config.maxRunDepth,
@@ -31,6 +38,7 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
     {
       runTimeoutMs: config.runTimeoutMs,
       alone: liveness === null,
+      ...(liveness && { untaken }),
       onIdentity: (worker_id) => liveness?.join(worker_id),
       onGivenUp: (reason) => node.onGivenUp?.(reason),
     },
@@ -45,7 +53,7 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
 /** Ends the runs of workers of earlier processes. The lock on the data directory proves that they are dead. */
 const loseEarlierWorkers = async (node: Node): Promise<void> => {
   const { store, views, logger } = node
-  await views.reach(await store.head())
+  await views.reach(await store.head(), 'runs', 'workers')
   for await (const { worker_id, node: lost } of deadWorkers(views, () => true)) {
     try {
       const runs_lost = await loseWorker(node, { worker_id })

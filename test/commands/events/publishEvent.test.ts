@@ -7,6 +7,7 @@ import type { HostCall } from '../../../src/sdk/wire.ts'
 import { KeptPayloads } from '../../../src/worker/keptPayloads.ts'
 import { serveHostCall } from '../../../src/worker/serveHostCall.ts'
 import { now } from '../../support/openNode.ts'
+import { noKeys } from '../../support/noKeys.ts'
 import { suite } from '../../support/suite.ts'
 import { callerOf, openCommands } from '../openCommands.ts'
 import { refusedWith } from '../refusedWith.ts'
@@ -38,7 +39,7 @@ await node.aggregates.streams.handle(
 
 const hostCall = (call: HostCall) =>
   serveHostCall(
-    { ...node.deps, maxRunDepth: 100 },
+    { ...node.deps, idempotency: noKeys, maxRunDepth: 100 },
     {
       kept: new KeptPayloads(node.payloads),
       plan,

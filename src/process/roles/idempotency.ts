@@ -1,0 +1,18 @@
+import { Idempotency } from '../../commands/idempotency.ts'
+import type { Node } from './node.ts'
+
+/** The keyed requests of one role. Roles share no keys, because their scopes differ. */
+export const openIdempotency = (
+  { store, aggregates, payloads, keyring, logger, node_id, liveness }: Node,
+  stopping: AbortSignal,
+): Idempotency =>
+  new Idempotency({
+    store,
+    aggregates,
+    payloads,
+    keyring,
+    logger,
+    holder: node_id,
+    isGone: (holder) => liveness === null || liveness.isLost(holder),
+    stopping,
+  })
