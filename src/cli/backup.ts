@@ -67,17 +67,15 @@ const restoreCluster = async (
     import('../process/config.ts'),
     import('../process/restoreEngines.ts'),
   ])
-  const { manifest, left_out } = await restoreEngines({
+  const { manifest, events } = await restoreEngines({
     dir,
     config: readConfig(),
     onProgress: showing(invocation),
   })
-  const { position, blobs } = jsonOf(dir, manifest)
-  const events = position - left_out
-  const without = left_out === 0 ? '' : `, without ${left_out} events of streams whose beginning has expired`
+  const { blobs } = jsonOf(dir, manifest)
   return {
-    json: { ...jsonOf(dir, manifest), events, left_out },
-    text: `The engines contain ${events} events and ${blobs} blobs of ${manifest.created_at}${without}; start the nodes\n`,
+    json: { ...jsonOf(dir, manifest), events },
+    text: `The engines contain ${events} events and ${blobs} blobs of ${manifest.created_at}; start the nodes\n`,
   }
 }
 

@@ -12,6 +12,8 @@ import {
 import { resolve } from 'node:path'
 import type { Imported } from '../commands/transfer/importEnv.ts'
 import { AppError, messageOf } from '../errors.ts'
+import { onOneLine } from '../logger.ts'
+import type { ApiKey } from './apiKeys.ts'
 import { path } from './operator.ts'
 import { type CliCommand, command } from './command.ts'
 import { writeNewFile } from './newFile.ts'
@@ -89,6 +91,8 @@ export const transferCommands: readonly CliCommand[] = [
       const client = operator()
       const { env_id } = await findEnv(client, args.ENV)
       const transfer_key = transferKeyIn(keyFile, { isCreated: true })
+      const keys = await Array.fromAsync(client.all<ApiKey>(path`/operator/envs/${env_id}/api-keys`))
+      const api_keys = keys.map(({ name }) => name)
       const { body } = await client.open('POST', path`/operator/envs/${env_id}/export`, {
         body: { transfer_key },
       })
@@ -104,8 +108,10 @@ export const transferCommands: readonly CliCommand[] = [
           return endOf(part)
         })
         return {
-          json: { file, key_file: keyFile, env_id, ...end },
-          text: `${file} contains ${end.facts} facts and ${end.blobs} blobs of ${args.ENV}; its transfer key is in ${keyFile}\n`,
+          json: { file, key_file: keyFile, env_id, ...end, api_keys },
+          text:
+            `${file} contains ${end.facts} facts and ${end.blobs} blobs of ${args.ENV}; its transfer key is in ${keyFile}\n` +
+            (api_keys.length > 0 ? `API keys are not in it: ${onOneLine(api_keys.join(', '))}\n` : ''),
         }
       } catch (error) {
         throw error instanceof AppError || signal.aborted
@@ -154,7 +160,9 @@ export const transferCommands: readonly CliCommand[] = [
       const { facts, blobs, org, env } = imported
       return {
         json: imported,
-        text: `${org}/${env} contains ${facts} facts and ${blobs} blobs of the file\n`,
+        text:
+          `${org}/${env} contains ${facts} facts and ${blobs} blobs of the file\n` +
+          `Create its API keys with svc keys create ${org}/${env}\n`,
       }
     },
   }),

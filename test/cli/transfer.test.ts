@@ -4,11 +4,12 @@ import * as assert from 'uvu/assert'
 import { type Embedded, spawnEmbedded } from '../support/backedUp.ts'
 import { call, handle, publish } from '../support/build.ts'
 import { cli, cliJson, startCli } from '../support/cli.ts'
-import { furnish, SECRET_LENGTH } from '../support/furnish.ts'
+import { SECRET_LENGTH } from '../support/furnish.ts'
 import { getAnswers } from '../support/getAnswers.ts'
 import { type Api, openApi } from '../support/http.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { realEngines } from '../support/installation.ts'
+import { spawnFurnished } from '../support/spawnFurnished.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -17,6 +18,8 @@ interface Printed {
   readonly env_id: string
   readonly facts: number
   readonly blobs: number
+  /** Of an export: the API keys that are not in it. */
+  readonly api_keys: readonly string[]
 }
 
 /** A line of `svc audit --json`. */
@@ -61,17 +64,20 @@ const answersOf = async (server: Embedded, api: Api): Promise<Record<string, str
     ),
   )
 
-const transfer = suite<{ server: Embedded; target: Embedded; dir: string; env_id: string }>(
+/** What a reader of the stream receives from the beginning of what is left. */
+const framesOf = async (api: Api, stream_id: string): Promise<string> =>
+  (await api.send('GET', `/streams/${stream_id}/subscribe?from=start`)).text
+
+const transfer = suite<{ server: Embedded; target: Embedded; dir: string; env_id: string; cut: string }>(
   'svc export and import',
   {
     timeoutMs: 180_000,
   },
 )
 transfer.before(async (context) => {
-  const [server, target] = await Promise.all([spawnEmbedded(), spawnEmbedded()])
-  await furnish(server.api)
+  const [{ server, cut }, target] = await Promise.all([spawnFurnished(), spawnEmbedded()])
   const { env_id } = await server.api.get<{ env_id: string }>('/env')
-  Object.assign(context, { server, target, env_id, dir: tempDir() })
+  Object.assign(context, { server, target, env_id, cut, dir: tempDir() })
 })
 transfer.after(async ({ server, target }) => {
   await server.stop()
@@ -84,6 +90,7 @@ transfer(
     const file = join(dir, 'dev.svc')
     const exported = await cliJson<Printed>(['export', 'local/dev', file], { env: server.cliEnv })
     assert.is(exported.env_id, env_id)
+    assert.ok(exported.api_keys.length > 0)
     assert.equal(
       [file, `${file}.key`].map((path) => statSync(path).mode & 0o077),
       [0, 0],
@@ -141,7 +148,7 @@ transfer(
 
 transfer(
   'survive the way through EventStoreDB and back, with other engines if they are named',
-  async ({ server, dir, env_id }) => {
+  async ({ server, dir, env_id, cut }) => {
     const standIn = process.env['SVC_TEST_EVENT_STORE'] ? null : await startStandIn()
     if (standIn) process.env['SVC_TEST_STAND_IN'] = standIn.url
     const dataDir = tempDir()
@@ -150,11 +157,16 @@ transfer(
     const file = join(dir, 'back.svc')
     try {
       const before = await answersOf(server, server.api)
+      const frames = await framesOf(server.api, cut)
+      const [first] = /(?<=^id: )\d+/m.exec(frames) ?? []
+      assert.ok(Number(first) > 3, 'the beginning of the stream has expired')
       await cliJson(['import', join(dir, 'dev.svc')], { env: cluster.cliEnv })
+      assert.is(await framesOf(await newKey(cluster, env_id), cut), frames)
       assert.equal(await answersOf(cluster, await newKey(cluster, env_id)), before)
       await cliJson(['export', 'local/dev', file], { env: cluster.cliEnv })
       await cliJson(['import', file], { env: back.cliEnv })
       assert.equal(await answersOf(back, await newKey(back, env_id)), before)
+      assert.is(await framesOf(await newKey(back, env_id), cut), frames)
     } finally {
       await Promise.all([cluster.stop(), back.stop()])
       await standIn?.stop()
@@ -221,7 +233,7 @@ transfer(
       await refused(/ends in the middle|is incomplete/)
       writeFileSync(copy, 'PK\u0003\u0004 a zip\n')
       await refused('svc export')
-      writeFileSync(copy, `${JSON.stringify({ format: 'svc export', version: 2 })}\n`)
+      writeFileSync(copy, `${JSON.stringify({ format: 'svc export', version: 3 })}\n`)
       await refused('upgrade svc')
       const { data } = await other.api.page('/projects')
       void data

@@ -18,12 +18,13 @@ import { call, handled, publish, type Run } from '../support/build.ts'
 import { cli, cliJson, startCli } from '../support/cli.ts'
 import { engineUrl, namedUrl, reportExercised } from '../support/engines.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
-import { furnish, SECRET_LENGTH } from '../support/furnish.ts'
+import { SECRET_LENGTH } from '../support/furnish.ts'
 import { getAnswers } from '../support/getAnswers.ts'
 import { openApi } from '../support/http.ts'
 import { installation, realEngines } from '../support/installation.ts'
 import { notHere } from '../support/notHere.ts'
 import { openLog } from '../support/openLog.ts'
+import { spawnFurnished } from '../support/spawnFurnished.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -122,8 +123,7 @@ if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
   moved.before(async (context) => {
     const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
     if (standIn) reportExercised('EventStoreDB stand-in')
-    const server = await spawnEmbedded()
-    await furnish(server.api)
+    const { server } = await spawnFurnished()
     Object.assign(context, {
       server,
       dir: join(tempDir(), 'backup'),
@@ -142,11 +142,8 @@ if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
       const before = await answersOf(server)
       await cliJson(['backup', dir], { env: server.cliEnv })
       const env = continuing(server.dataDir, events)
-      const restored = await cliJson<{ events: number; position: number; left_out: number }>(
-        ['restore', dir],
-        { env },
-      )
-      assert.equal([restored.events, restored.left_out], [restored.position, 0])
+      const restored = await cliJson<{ events: number; position: number }>(['restore', dir], { env })
+      assert.ok(restored.events < restored.position, 'some events have expired')
       const cluster = await spawnEmbedded(tempDir(), env)
       try {
         const now = await answersOf(cluster)

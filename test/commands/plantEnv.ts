@@ -4,6 +4,7 @@ import { createProject } from '../../src/commands/projects/createProject.ts'
 import type { Plan } from '../../src/events/org.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { streamOf } from '../../src/events/streams.ts'
+import { buildKey } from '../../src/ports/runtime.ts'
 import { newId } from '../../src/ids.ts'
 import { callerOf, type openCommands } from './openCommands.ts'
 
@@ -38,7 +39,7 @@ export const plantBuild = async (
   const project = project_id === '' ? (await createProject(deps, { name }, caller)).project_id : project_id
   const build = { build_id: newId(), project_id: project, hash: 'a'.repeat(64), functions }
   const stream = streamOf.project(project)
-  const stored = { size: 1, storage_path: 'x', storage_backend: 'disk', build_type } as const
+  const stored = { size: 1, storage_path: buildKey(build), storage_backend: 'disk', build_type } as const
   await aggregates.projects.handle(
     stream,
     { type: 'UploadBuild', build: { ...build, ...stored } },

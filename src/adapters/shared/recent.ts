@@ -1,13 +1,14 @@
 import type { Recorded } from '../../events/event.ts'
 import { heapBytesOf } from '../../loops/heapBytes.ts'
 
-/** Maximum events and bytes in memory. Live readers are rarely further behind. */
+/** Maximum events and their memory: many small objects take twenty times their text. Live readers are rarely further behind. */
 const KEPT = 8192
 const KEPT_BYTES = 16 << 20
 
 /** The newest events of the log by position, so that live readers need not parse them. */
 export class Recent {
   readonly #events: (Recorded | undefined)[] = Array.from({ length: KEPT })
+  readonly #lengths = new Uint32Array(KEPT)
   readonly #sizes = new Uint32Array(KEPT)
   #bytes = 0
   #from: number
@@ -18,12 +19,14 @@ export class Recent {
     this.#last = last
   }
 
-  /** Adds an event of `bytes`, by default an estimate. Returns the last event that was dropped to make room. */
-  add(event: Recorded, bytes = heapBytesOf(event)): Recorded | undefined {
+  /** Adds an event with its length in the log. Returns the last event that was dropped to make room. */
+  add(event: Recorded, length = 0): Recorded | undefined {
+    const bytes = heapBytesOf(event)
     let gone: Recorded | undefined
     this.#last++
     if (this.#last - this.#from >= KEPT) gone = this.#forget()
     this.#events[this.#last % KEPT] = event
+    this.#lengths[this.#last % KEPT] = length
     this.#sizes[this.#last % KEPT] = bytes
     this.#bytes += bytes
     while (this.#bytes > KEPT_BYTES && this.#from < this.#last) gone = this.#forget()
@@ -52,7 +55,7 @@ export class Recent {
 
   /** Returns the length in the log of an event that `at` returned. */
   lengthAt(position: number): number {
-    return this.#sizes[position % KEPT] as number
+    return this.#lengths[position % KEPT] as number
   }
 
   /** Returns the events after a position, up to `limit` positions later; undefined if some of them were dropped. */

@@ -7,11 +7,21 @@ import type { Past } from './past.ts'
 type RunFold = Pick<Projection<RunDoc>, 'handles' | 'idsOf' | 'evolve'>
 
 /** The run as it was; undefined if it had not started. */
-export const runThen = async (past: Past, doc: RunDoc): Promise<RunDoc | undefined> => {
-  if (!hadBegun(past, doc)) return undefined
-  const idsOf: RunFold['idsOf'] = (fact) => runs.idsOf(fact).filter((id) => id === doc.run_id) // others take memory
-  const fold: RunFold = { ...runs, idsOf, evolve: evolveRun } // without the statistics
-  return (await past.fold(fold, [streamOf.stream(doc.stream_id)])).get(doc.run_id)
+export const runThen = async (past: Past, doc: RunDoc): Promise<RunDoc | undefined> =>
+  hadBegun(past, doc) ? (await fold(past, [doc])).get(doc.run_id) : undefined
+
+/** Those of the runs that had started, as they were. A run whose facts have expired is returned as it is. */
+export const runsThen = async (past: Past, docs: readonly RunDoc[]): Promise<readonly RunDoc[]> => {
+  const begun = docs.filter((doc) => hadBegun(past, doc))
+  const found = await fold(past, begun)
+  return begun.map((doc) => found.get(doc.run_id) ?? doc)
+}
+
+const fold = (past: Past, docs: readonly RunDoc[]): Promise<ReadonlyMap<string, RunDoc>> => {
+  const wanted = new Set(docs.map(({ run_id }) => run_id))
+  const idsOf: RunFold['idsOf'] = (fact) => runs.idsOf(fact).filter((id) => wanted.has(id)) // others take memory
+  const streams = new Set(docs.map(({ stream_id }) => streamOf.stream(stream_id)))
+  return past.fold({ ...runs, idsOf, evolve: evolveRun }, streams) // without the statistics
 }
 
 /** Whether a run or event had begun. */

@@ -1,7 +1,11 @@
 import type { Credential } from '../../access/credential.ts'
 import { clock, isoOf } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
+import { heapBytesOf } from '../../loops/heapBytes.ts'
 import type { Permissions } from '../../events/org.ts'
+
+/** Memory of one credential's permissions and metadata. A list or a cache of credentials contains many of them. */
+const MAX_HEAP = 128 << 10
 
 /**
  * Checks that a credential may be issued (SPEC.md, Permission map). Throws, in this order: `forbidden` when the issuer
@@ -9,12 +13,17 @@ import type { Permissions } from '../../events/org.ts'
  */
 export const checkIssuing = (
   { kind, permissions: own }: Credential,
-  permissions: Permissions,
+  { permissions, metadata }: { readonly permissions: Permissions; readonly metadata?: unknown },
   check: (map: Permissions) => void,
 ): void => {
   if (kind !== 'api-key')
     throw new AppError('forbidden', 'Only an API key can create sessions and service keys')
   check(permissions)
+  const heap = { permissions: heapBytesOf(permissions), metadata: heapBytesOf(metadata) }
+  if (heap.permissions + heap.metadata > MAX_HEAP) {
+    const name = heap.permissions > heap.metadata ? 'permissions' : 'metadata'
+    throw new AppError('bad_request', `${name}: expected fewer lists, objects and fields`)
+  }
   const beyond = own.beyond(permissions)
   if (beyond === undefined) return
   throw new AppError(

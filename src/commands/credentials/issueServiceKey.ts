@@ -35,7 +35,7 @@ export const issueServiceKey = async (
   },
   { cause, newId }: Caller,
 ): Promise<{ service_key_id: string; token: string }> => {
-  checkIssuing(issuer, permissions, checkServiceKeyPermissions)
+  checkIssuing(issuer, { permissions, metadata }, checkServiceKeyPermissions)
   const { api_key_id, env_id } = issuer
   const service_key_id = newId('service key')
   const { token, secret } = newIssuedToken('service-key', service_key_id)

@@ -25,7 +25,7 @@ export const issueSession = async (
   }: { issuer: Credential; permissions: Permissions; metadata?: unknown; expires_in?: number | undefined },
   { cause, newId }: Caller,
 ): Promise<{ session_id: string; token: string; expires_at: string }> => {
-  checkIssuing(issuer, permissions, checkPermissions)
+  checkIssuing(issuer, { permissions, metadata }, checkPermissions)
   const { api_key_id } = issuer
   const session_id = newId('session')
   const { token, secret } = newIssuedToken('session', session_id)

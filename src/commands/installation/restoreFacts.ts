@@ -7,6 +7,7 @@ import type { EventStore } from '../../ports/eventStore.ts'
 import { orgIdOf } from '../orgs/createOrg.ts'
 import { FIRST_ORG } from '../orgs/ensureFirstTenant.ts'
 import { Appends } from '../transfer/appends.ts'
+import { appendExpired } from '../transfer/expiredFacts.ts'
 import { readInstallation } from './readInstallation.ts'
 
 /** Facts of one append: with a payload of 64 KiB each, they stay below the limit of EventStoreDB. */
@@ -51,17 +52,15 @@ interface Into {
 
 /**
  * Appends the facts of another log with their ids and times, in its order. The facts of the installation come last: without them, no
- * node uses what is there. A repetition changes nothing. Resolves with the number of facts that were left out: those of a stream whose
- * beginning has expired, which cannot keep their revisions.
+ * node uses what is there. A repetition changes nothing. Resolves with the number of facts.
  */
 export const restoreFacts = async (
   facts: Facts,
   { store, unhandled, backend, onRestored }: Into,
 ): Promise<number> => {
-  const cut = new Set<string>()
   const installation: Recorded[] = []
   let batch: Recorded[] = []
-  let [done, leftOut] = [0, 0]
+  let done = 0
   const appends = new Appends()
   const flush = async () => {
     const [full, first] = [batch, batch[0]]
@@ -69,8 +68,7 @@ export const restoreFacts = async (
     if (!first) return
     await appends.add(first.stream, async () => {
       const events = full.map((fact) => restored(fact, { unhandled, backend }))
-      if (!cut.has(first.stream) && !(await append(store, events, first))) cut.add(first.stream)
-      if (cut.has(first.stream)) leftOut += full.length
+      await append(store, events, first)
       onRestored((done += full.length))
     })
   }
@@ -87,7 +85,8 @@ export const restoreFacts = async (
   await flush()
   batch = installation // its appends wait for all others
   await flush()
-  return leftOut
+  await appends.finish() // also in a log of 0.1.0, which has no installation
+  return done
 }
 
 /** A fact as another event store receives it. */
@@ -100,19 +99,21 @@ const restored = (fact: Recorded, { unhandled, backend }: Pick<Into, 'unhandled'
   }
 }
 
-/** Resolves with false for a stream whose beginning has expired. */
 const append = async (
   store: EventStore,
   events: readonly NewEvent[],
   { stream, revision }: Pick<Recorded, 'stream' | 'revision'>,
-): Promise<boolean> => {
+): Promise<void> => {
   try {
     await store.append(stream, events, revision === 0 ? 'none' : revision - 1)
-    return true
   } catch (error) {
     if (!isAppError(error, 'wrong_revision')) throw error
-    const isMissing = revision > 0 && (await Array.fromAsync(store.read(stream, { limit: 1 }))).length === 0
-    if (isMissing) return false
+    const [first] = events
+    const { actual } = error.data
+    if (first && revision > 0 && (actual === 'none' || Number(actual) < revision - 1)) {
+      await appendExpired(store, { stream, count: revision, metadata: first.metadata })
+      return append(store, events, { stream, revision })
+    }
     throw new AppError(
       'conflict',
       `SVC_EVENT_STORE: it contains other facts of ${stream}; restore into an empty event store, or with another prefix`,

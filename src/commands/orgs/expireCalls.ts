@@ -6,11 +6,17 @@ import { streamOf } from '../../events/streams.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
 import { runDayOf } from '../../projections/runDays.ts'
 import { keptFromOf } from '../../plans/usage.ts'
-import { termsOf, UNLIMITED } from '../../plans/plans.ts'
+import { retentionOf, termsOf, UNLIMITED } from '../../plans/plans.ts'
+import type { EventStore } from '../../ports/eventStore.ts'
 import type { CommandDeps } from '../deps.ts'
+import { retainStreams } from './renewRetention.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'blobs'> & {
-  readonly views: Pick<CommandDeps['views'], 'callDays' | 'directory' | 'envs' | 'runStats' | 'settled'>
+  readonly store: Pick<EventStore, 'expire' | 'scavenge'>
+  readonly views: Pick<
+    CommandDeps['views'],
+    'callDays' | 'directory' | 'envs' | 'events' | 'runs' | 'runStats' | 'settled'
+  >
 }
 
 /** All facts of a day are in the log when it is over for this time, although clocks differ. */
@@ -23,7 +29,7 @@ const OVER_MS = 3600_000
  */
 export const expireCalls = async (deps: Deps, { now }: { readonly now: number }): Promise<number> => {
   const { views } = deps
-  await views.settled('callDays', 'envs', 'runs')
+  await views.settled('callDays', 'envs', 'events', 'runs')
   let removed = 0
   for await (const { env_id, active } of views.envs.scan()) {
     const plan = views.directory.env(env_id)?.plan
@@ -32,6 +38,7 @@ export const expireCalls = async (deps: Deps, { now }: { readonly now: number })
     if (limits.call_retention_days === UNLIMITED) continue
     removed += await expireEnv(deps, {
       env_id,
+      seconds: retentionOf(plan),
       keptFrom: keptFromOf(limits, now),
       today: dayOf(now - OVER_MS),
     })
@@ -42,8 +49,13 @@ export const expireCalls = async (deps: Deps, { now }: { readonly now: number })
 const dayOf = (ms: number): string => isoOf(ms).slice(0, 10)
 
 const expireEnv = async (
-  { aggregates, blobs, views }: Deps,
-  { env_id, keptFrom, today }: { env_id: string; keptFrom: string; today: string },
+  { aggregates, blobs, store, views }: Deps,
+  {
+    env_id,
+    seconds,
+    keptFrom,
+    today,
+  }: { env_id: string; seconds: number | null; keptFrom: string; today: string },
 ): Promise<number> => {
   const stream = streamOf.calls(env_id)
   const cause: EnvCause = { env_id, correlation_id: env_id, ...bySystem('retention') }
@@ -57,8 +69,11 @@ const expireEnv = async (
     const tallies = day > runsCounted ? await runDayOf(views.runStats, { env_id, day }) : null
     if (tallies) await aggregates.calls.handle(stream, { type: 'CountRuns', env_id, day, tallies }, cause)
   }
-  if (keptFrom > expired)
+  if (keptFrom > expired) {
+    // A restored log knows the retention only of streams that it contains from the beginning.
+    if (store.scavenge) await retainStreams({ store, views }, { env_id, seconds, before: keptFrom })
     await aggregates.calls.handle(stream, { type: 'ExpireCalls', env_id, before: keptFrom }, cause)
+  }
   let removed = 0
   for await (const { key } of blobs.list(payloadsOf(env_id))) {
     const day = key.slice(payloadsOf(env_id).length).split('/')[0] ?? ''

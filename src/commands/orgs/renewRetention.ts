@@ -2,7 +2,10 @@ import { BoundedMap } from '../../boundedMap.ts'
 import { streamOf } from '../../events/streams.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
 import { retentionOf } from '../../plans/plans.ts'
+import type { EventStore } from '../../ports/eventStore.ts'
 import type { CommandDeps } from '../deps.ts'
+
+type Views = CommandDeps['views']
 
 /**
  * The consumer group that sets the retention of each new stream. Its position is in no backup, because the retentions are
@@ -13,6 +16,40 @@ export const RETENTION_GROUP = 'retentions'
 /** Streams that are not set a second time: the runs of a stream are usually close together. */
 const REMEMBERED = 10_000
 
+interface Retained {
+  readonly env_id: string
+  /** Null: for ever. */
+  readonly seconds: number | null
+  /** Only the streams of events and runs that began before this day. */
+  readonly before?: string
+}
+
+/** Keeps the streams of an environment that are in the read models, with the output of runs, for a time. Resolves with their number. */
+export const retainStreams = async (
+  {
+    store,
+    views,
+  }: { readonly store: Pick<EventStore, 'expire'>; readonly views: Pick<Views, 'events' | 'runs'> },
+  { env_id, seconds, before }: Retained,
+): Promise<number> => {
+  const done = new BoundedMap<string, true>(REMEMBERED)
+  let retained = 0
+  const retain = async (stream: string): Promise<void> => {
+    if (done.get(stream)) return
+    await store.expire(stream, seconds)
+    done.set(stream, true)
+    retained++
+  }
+  const all = { equal: { env_id }, sort: 'order', ...(before !== undefined && { before }) } as const
+  for await (const { stream_id } of everyDoc(views.events, { ...all, id: 'event_id' }))
+    await retain(streamOf.stream(stream_id))
+  for await (const { stream_id, run_id } of everyDoc(views.runs, { ...all, id: 'run_id' })) {
+    await retain(streamOf.stream(stream_id))
+    await retain(streamOf.runLog(run_id))
+  }
+  return retained
+}
+
 /**
  * Keeps the streams of an organization for the retention period of its current plan: those of all events and runs in the read
  * models, with their output. Resolves with their number.
@@ -22,36 +59,17 @@ export const renewRetention = async (
     store,
     views,
   }: Pick<CommandDeps, 'store'> & {
-    readonly views: Pick<CommandDeps['views'], 'directory' | 'events' | 'runs' | 'settled'>
+    readonly views: Pick<Views, 'directory' | 'events' | 'runs' | 'settled'>
   },
   { org_id }: { readonly org_id: string },
 ): Promise<number> => {
   const { directory } = views
   await views.settled('events', 'runs')
-  const done = new BoundedMap<string, true>(REMEMBERED)
   let renewed = 0
-  const renew = async (stream: string, seconds: number | null): Promise<void> => {
-    if (done.get(stream)) return
-    await store.expire(stream, seconds)
-    done.set(stream, true)
-    renewed++
-  }
-  for (const env_id of directory.envsOf(org_id)) {
-    const seconds = retentionOf(directory.env(env_id)?.plan)
-    for await (const { stream_id } of everyDoc(views.events, {
-      id: 'event_id',
-      equal: { env_id },
-      sort: 'order',
-    }))
-      await renew(streamOf.stream(stream_id), seconds)
-    for await (const { stream_id, run_id } of everyDoc(views.runs, {
-      id: 'run_id',
-      equal: { env_id },
-      sort: 'order',
-    })) {
-      await renew(streamOf.stream(stream_id), seconds)
-      await renew(streamOf.runLog(run_id), seconds)
-    }
-  }
+  for (const env_id of directory.envsOf(org_id))
+    renewed += await retainStreams(
+      { store, views },
+      { env_id, seconds: retentionOf(directory.env(env_id)?.plan) },
+    )
   return renewed
 }

@@ -1,14 +1,11 @@
-import { streamOf } from '../../events/streams.ts'
+import { expires } from './expiredFacts.ts'
 
 /** Appends in progress: one commit of the store is enough for all of them. */
 const AT_A_TIME = 32
 
-/** The beginnings of streams whose facts depend on no other stream. */
-const INDEPENDENT = [streamOf.stream(''), streamOf.runLog('')]
-
 /**
- * Appends facts of several streams at a time. Facts of one stream keep their order, and facts of other streams than those of
- * events and runs wait for all that were added before.
+ * Appends facts of several streams at a time. Facts of one stream keep their order. Those of events and runs depend on no other
+ * stream; all others wait for those that were added before.
  */
 export class Appends {
   readonly #inProgress = new Map<string, Promise<void>>()
@@ -16,7 +13,7 @@ export class Appends {
 
   /** Resolves when the append has begun. Rejects with the error of an earlier one. */
   async add(stream: string, append: () => Promise<void>): Promise<void> {
-    if (!INDEPENDENT.some((beginning) => stream.startsWith(beginning))) {
+    if (!expires(stream)) {
       await this.finish()
       return append()
     }

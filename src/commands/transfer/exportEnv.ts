@@ -1,5 +1,5 @@
 import { AppError, isAppError, messageOf } from '../../errors.ts'
-import type { Cursor } from '../../events/event.ts'
+import type { Cursor, Recorded } from '../../events/event.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
 import { filesOf } from '../../content/contentKey.ts'
 import { payloadsOf } from '../../content/payloads.ts'
@@ -7,12 +7,14 @@ import { Unhandled } from '../../events/unhandled.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { findEnv, findOrg } from '../orgs/findTenant.ts'
+import { expires } from './expiredFacts.ts'
 import { lineOf } from './records.ts'
 import { streamOfFact } from './streamOfFact.ts'
 
 type Deps = Pick<CommandDeps, 'store' | 'views' | 'blobs' | 'wrappedKeys'>
 
-export const EXPORT = { format: 'svc export', version: 1 } as const
+/** Since version 2, a stream of events and runs may begin with a later fact than its first. */
+export const EXPORT = { format: 'svc export', version: 2 } as const
 
 /**
  * Exports an environment as records: a header, its data keys under the transfer key, its blobs, its facts in the order of the
@@ -49,19 +51,20 @@ export const exportEnv = async (
   return recordsOf(deps, { env_id, transferKey, header, head })
 }
 
-/** By it, an import recognizes that it has begun before. */
+/** By it, an import recognizes that it has begun before. One that does not expire is preferred. */
 const firstFact = async ({ store }: Deps, env_id: string): Promise<{ stream: string; id: string } | null> => {
+  let expiring: Recorded | undefined
   for await (const { events, caughtUp } of store.subscribe({
     env_id,
     signal: new AbortController().signal,
   })) {
-    const first = events.find(
-      ({ event, stream, revision }) => revision === 0 && streamOfFact(event, env_id) === stream,
-    )
+    const transferred = events.filter(({ event, stream }) => streamOfFact(event, env_id) === stream)
+    const first = transferred.find(({ stream, revision }) => revision === 0 && !expires(stream))
     if (first) return { stream: first.stream, id: first.id }
+    expiring ??= transferred[0]
     if (caughtUp) break
   }
-  return null
+  return expiring ? { stream: expiring.stream, id: expiring.id } : null
 }
 
 interface Exporting {
@@ -155,7 +158,7 @@ async function* factsOf(
           'The environment was changed during the export; repeat it when the environment is at rest',
         )
       if (revision === 0) whole.add(stream)
-      else if (!whole.has(stream)) continue // its beginning has expired
+      else if (!whole.has(stream) && !expires(stream)) continue // the operator of the event store removed its beginning
       unhandled.note(fact)
       yield lineOf({ id, stream, revision, at, event, metadata })
       count++

@@ -6,9 +6,11 @@ import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { createEnv } from '../orgs/createEnv.ts'
 import { createOrg } from '../orgs/createOrg.ts'
+import { retentionOf } from '../../plans/plans.ts'
 import { Appends } from './appends.ts'
 import { checkStored, putBlob, putKey } from './importContent.ts'
-import { adapted, appendFacts, checkFree } from './storeFacts.ts'
+import { appendExpired } from './expiredFacts.ts'
+import { adapted, appendFacts, checkFree, checkUnexpired } from './storeFacts.ts'
 import { checkPlace, type Header, headerOf } from './importHeader.ts'
 import { type ImportedFact, ImportedFacts } from './importedFacts.ts'
 import { recordsIn } from './records.ts'
@@ -80,10 +82,16 @@ export const importEnv = async (
     } else {
       const fact = await adapted(deps, facts.check(line))
       for (const introduced of fact.introduces) await checkFree(deps, introduced, header.env_id)
+      const { stream, expired: count, metadata } = fact
+      if (count > 0) {
+        await checkUnexpired(deps, stream)
+        await flush()
+        await appends.add(stream, () => appendExpired(deps.store, { stream, count, metadata }))
+      }
       const last = batch.at(-1)
       if (
         batch.length === FACTS_PER_APPEND ||
-        (last && (last.stream !== fact.stream || fact.revision !== last.revision + 1))
+        (last && (last.stream !== stream || fact.revision !== last.revision + 1))
       )
         await flush()
       batch.push(fact)
@@ -94,9 +102,25 @@ export const importEnv = async (
   await checkStored(deps, { header, files })
   const { env_id } = header
   await createTenant(deps, { header, isThere }, cause) // T1
+  await retain(deps, { env_id, streams: facts.expiring() })
   const record = { type: 'RecordImport', env_id, ...counts } as const
   await deps.aggregates.envs.handle(streamOf.env(env_id), record, { ...cause, env_id })
   return { env_id, org: header.org, env: header.env, ...counts }
+}
+
+/** Retentions that are set at a time. */
+const RETAINED_AT_ONCE = 64
+
+/** The saga that sets retentions has passed the streams: their environment did not exist. */
+const retain = async (
+  { store, views }: Pick<Deps, 'store' | 'views'>,
+  { env_id, streams }: { readonly env_id: string; readonly streams: readonly string[] },
+): Promise<void> => {
+  await views.directory.reach(await store.head()) // the read models may need longer for a large file
+  const seconds = retentionOf(views.directory.env(env_id)?.plan)
+  if (seconds === null) return
+  for (let n = 0; n < streams.length; n += RETAINED_AT_ONCE)
+    await Promise.all(streams.slice(n, n + RETAINED_AT_ONCE).map((stream) => store.expire(stream, seconds)))
 }
 
 const createTenant = async (

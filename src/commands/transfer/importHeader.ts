@@ -19,14 +19,16 @@ export interface Header {
   readonly first: { readonly stream: string; readonly id: string } | null
 }
 
+const READABLE: readonly unknown[] = [1, EXPORT.version]
+
 /** Checks the first record of a file. Throws `bad_request`. */
 export const headerOf = (line: TransferRecord['line']): Header => {
   if (line['format'] !== EXPORT.format)
     throw new AppError('bad_request', 'Expected a file of svc export, got another file')
-  if (line['version'] !== EXPORT.version)
+  if (!READABLE.includes(line['version']))
     throw new AppError(
       'bad_request',
-      `The file has version ${String(line['version']).slice(0, 20)}, and this svc reads version ${EXPORT.version}; upgrade svc`,
+      `The file has version ${String(line['version']).slice(0, 20)}, and this svc reads versions up to ${EXPORT.version}; upgrade svc`,
     )
   const text = (name: string, value: unknown = line[name]): string => {
     if (typeof value === 'string' && value.length > 0 && value.length <= 300) return value
@@ -69,7 +71,11 @@ export const checkPlace = async (
     throw new AppError('conflict', `env: "${org}/${env}" was deleted here, and its id is not used again`)
   if (status !== 'active') return false
   if (first !== null)
-    for await (const { id } of deps.store.read(first.stream, { limit: 1 })) if (id === first.id) return true
+    for await (const { id, event } of deps.store.read(first.stream)) {
+      if (event.type === 'FactExpired') continue
+      if (id === first.id) return true
+      break
+    }
   await checkUnused(deps, env_id)
   return true
 }

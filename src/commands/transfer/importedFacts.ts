@@ -14,6 +14,7 @@ import { clock } from '../../clock.ts'
 import { checkedNetwork } from '../projects/projectNetwork.ts'
 import { PROJECT_NAME } from '../projects/projectName.ts'
 import { checkImportedFunctions } from './checkImportedFunctions.ts'
+import { expires } from './expiredFacts.ts'
 import { streamOfFact } from './streamOfFact.ts'
 
 /** A resource whose id is used beyond its own stream. */
@@ -28,9 +29,11 @@ export interface ImportedFact {
   readonly id: string
   readonly stream: string
   readonly revision: number
+  /** On the first fact of its stream in the file: the number of those before it, which have expired. */
+  readonly expired: number
   readonly event: DomainEvent
   readonly metadata: Metadata
-  /** The resources that appear with this fact. */
+  /** The resources that appear with this fact, or that it names although their beginning has expired. */
   readonly introduces: readonly Introduced[]
 }
 
@@ -57,24 +60,39 @@ const INTRODUCES: Readonly<Record<string, readonly (readonly [field: string, kin
   ContextVariableCreated: [['variable_id', 'variable']],
 }
 
+/** The resources whose first facts expire. */
+const EXPIRING: ReadonlySet<Kind> = new Set(['stream', 'event', 'run'])
+
+/** Each of them is a fact without content in the event store. */
+const MAX_EXPIRED = 10_000_000
+
 /** Fields with references to payloads. */
 const REFS = ['event_data_ref', 'result_ref', 'payload_ref', 'value_ref', 'body_ref']
 
 /**
  * Checks facts from a file that another operator may have written. Nothing in it is believed:
  * F1: a fact is valid by its schema, has this build's version, and is of the environment and of the stream that its fields name.
- * F2: a resource that a fact names was introduced by an earlier fact of the file, so no fact touches another tenant.
+ * F2: a resource that a fact names was introduced by an earlier fact of the file, so no fact touches another tenant. If that fact may
+ * have expired, the resource is introduced by the first that names it.
  * F3: a blob that a fact names is one of the environment.
- * F4: a stream begins with its first fact, so no fact is added to a stream that exists.
+ * F4: a stream begins with its first fact, or with another one if its facts expire, and has no gap after it.
  */
 export class ImportedFacts {
   readonly #env_id: string
   readonly #known = new Map<Kind, Set<string>>()
   /** The number of facts of each stream so far. */
   readonly #lengths = new Map<string, number>()
+  /** The streams that begin with a later fact. */
+  readonly #cut = new Set<string>()
+  #expired = 0
 
   constructor(env_id: string) {
     this.#env_id = env_id
+  }
+
+  /** The streams of the file whose facts expire by the plan. */
+  expiring(): readonly string[] {
+    return [...this.#lengths.keys()].filter(expires)
   }
 
   knows(kind: Kind, id: string): boolean {
@@ -91,9 +109,11 @@ export class ImportedFacts {
       const fact = checkedFact(recordOf(event)) // F1
       if (typeof stream !== 'string' || stream !== streamOfFact(fact, this.#env_id))
         throw new Error(`expected the stream of its fields, got ${String(stream).slice(0, 80)}`)
-      const next = this.#lengths.get(stream) ?? 0
+      const expired = this.#expiredBefore(stream, revision)
+      const next = this.#lengths.get(stream) ?? expired
       if (revision !== next)
         throw new Error(`revision: expected ${next}, got ${String(revision).slice(0, 20)}`) // F4
+      if (expired > 0) this.#cut.add(stream)
       const kept = {
         ...this.#metadataOf(recordOf(metadata), fact),
         first_at: timeOf(at),
@@ -101,12 +121,24 @@ export class ImportedFacts {
       }
       checkFields(fact)
       this.#checkBlobs(fact)
-      const introduces = this.#checkIds(fact)
+      const introduces = this.#checkIds(fact, fact.type === 'RunLogged' || this.#cut.has(stream))
       this.#lengths.set(stream, next + 1)
-      return { id, stream, revision: next, event: fact, metadata: kept, introduces }
+      return { id, stream, revision: next, expired, event: fact, metadata: kept, introduces }
     } catch (error) {
       throw refuse(error instanceof Error ? error.message : String(error))
     }
+  }
+
+  /** F4: the number of expired facts before one. */
+  #expiredBefore(stream: string, revision: unknown): number {
+    if (this.#lengths.has(stream) || !expires(stream) || !Number.isSafeInteger(revision)) return 0
+    const expired = Math.max(0, Number(revision))
+    this.#expired += expired
+    if (this.#expired > MAX_EXPIRED)
+      throw new Error(
+        `revision: expected at most ${MAX_EXPIRED} expired facts in a file, got ${this.#expired}`,
+      )
+    return expired
   }
 
   #metadataOf(
@@ -127,8 +159,8 @@ export class ImportedFacts {
     }
   }
 
-  /** F2 */
-  #checkIds(fact: DomainEvent): Introduced[] {
+  /** F2. `isCut`: facts that introduce runs, events and their stream may have expired. */
+  #checkIds(fact: DomainEvent, isCut: boolean): Introduced[] {
     const fields = recordOf(fact)
     const introduced: Introduced[] = []
     const own = INTRODUCES[fact.type] ?? []
@@ -140,12 +172,16 @@ export class ImportedFacts {
     for (const [field, kind] of Object.entries(FIELDS)) {
       const id = fields[field]
       if (id === undefined || own.some(([name]) => name === field)) continue
-      if (!this.knows(kind, String(id)))
-        throw new Error(`${field}: expected a ${kind} of the file, got ${String(id).slice(0, 60)}`)
+      if (this.knows(kind, String(id))) continue
+      if (isCut && EXPIRING.has(kind) && isId(String(id))) introduced.push({ kind, id: String(id) })
+      else throw new Error(`${field}: expected a ${kind} of the file, got ${String(id).slice(0, 60)}`)
     }
     const { input_at: input, build_ids: builds } = fields
-    if (input !== undefined && !this.knows('stream', String(recordOf(input)['stream_id'])))
-      throw new Error('input_at: expected a stream of the file')
+    if (input !== undefined) {
+      const id = String(recordOf(input)['stream_id'])
+      if (!isId(id)) throw new Error('input_at: expected the id of a stream')
+      if (!this.knows('stream', id)) introduced.push({ kind: 'stream', id }) // all of it may have expired
+    }
     for (const id of Array.isArray(builds) ? builds : [])
       if (!this.knows('build', String(id))) throw new Error('build_ids: expected builds of the file')
     if (fields['org_id'] !== undefined) throw new Error('org_id: expected none')

@@ -40,6 +40,15 @@ export const checkFree = async (
     throw new AppError('conflict', `The ${kind} ${id} exists already`)
 }
 
+/** T3: a stream of which nothing can be read could be that of another environment. */
+export const checkUnexpired = async (
+  { store }: Pick<CommandDeps, 'store'>,
+  stream: string,
+): Promise<void> => {
+  if (await store.isExpired(stream))
+    throw new AppError('conflict', `${stream} exists already, and all of its facts have expired`)
+}
+
 /** The environment of a stream, also of a deleted resource; undefined if the stream does not exist. */
 const ownerOf = async (
   { store }: Pick<CommandDeps, 'store'>,
@@ -75,9 +84,9 @@ export const adapted = async (
     checkList(await payloads.load({ ref }))
   }
   const hash = hasZip ? event.hash : NO_ZIP
-  return event.type === 'BuildDeployed'
-    ? { ...fact, event: { ...event, hash } }
-    : { ...fact, event: { ...event, hash, storage_backend: blobs.backend } }
+  if (event.type === 'BuildDeployed') return { ...fact, event: { ...event, hash } }
+  const storage_path = buildKey({ ...event, hash }) // as an export of this environment must have it
+  return { ...fact, event: { ...event, hash, storage_path, storage_backend: blobs.backend } }
 }
 
 /** Bytes of a list of functions that is parsed. */

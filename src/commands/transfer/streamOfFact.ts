@@ -56,6 +56,7 @@ export const streamOfFact = (event: DomainEvent, env_id: string): string | null 
     case 'RunDayCounted':
     case 'CallsExpired':
       return streamOf.calls(env_id)
+    case 'FactExpired':
     case 'UploadBegun':
     case 'PartUploaded':
     case 'UploadJoined':

@@ -1,12 +1,14 @@
 import * as assert from 'uvu/assert'
 import { openEventStore } from '../../../src/adapters/embedded/eventStore/index.ts'
 import { checkUnused, restoreFacts, unhandledIn } from '../../../src/commands/installation/restoreFacts.ts'
-import { isAppError } from '../../../src/errors.ts'
+import { AppError, isAppError } from '../../../src/errors.ts'
 import type { NewEvent, Recorded } from '../../../src/events/event.ts'
 import type { DomainEvent } from '../../../src/events/index.ts'
+import { Unhandled } from '../../../src/events/unhandled.ts'
 import { newId } from '../../../src/ids.ts'
 import type { EventStore } from '../../../src/ports/eventStore.ts'
 import { exampleOf } from '../../events/examples.ts'
+import { forwarding } from '../../support/forwarding.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
 import { until } from '../../support/until.ts'
@@ -44,7 +46,9 @@ await source.append(
 await source.append('stream-cut', [factOf(published('expired'))], 'none')
 await source.expire('stream-cut', 0)
 await until(() => source.isExpired('stream-cut'))
+const awake = setInterval(() => {}, 1000) // the pauses of a scavenge keep no process running
 await source.scavenge?.()
+clearInterval(awake)
 await source.expire('stream-cut', null)
 await source.append('stream-cut', [factOf(handled('expired'))], 0)
 
@@ -64,7 +68,7 @@ restore('keeps ids, streams, revisions and times, in the same order', async ({ s
     JSON.stringify(fact).replaceAll('"storage_backend":"disk"', '"storage_backend":"s3"'),
   )
   assert.equal(
-    (await kept(store, ['installation'])).map((fact) => JSON.stringify(fact)),
+    (await kept(store, ['stream-cut', 'installation'])).map((fact) => JSON.stringify(fact)),
     before,
   )
 })
@@ -83,9 +87,57 @@ restore('marks only what no worker had taken', async ({ store }) => {
   )
 })
 
-restore('leaves out a stream whose beginning has expired, and counts its facts', async ({ store }) => {
-  assert.is(await restoreInto(store), 1)
-  assert.equal(await Array.fromAsync(store.read('stream-cut')), [])
+restore('keeps the revisions of a stream whose beginning has expired', async ({ store }) => {
+  assert.is(await restoreInto(store), (await kept(source)).length)
+  const facts = await Array.fromAsync(store.read('stream-cut'))
+  assert.equal(
+    facts.map(({ revision, event }) => [revision, event.type]),
+    [
+      [0, 'FactExpired'],
+      [1, 'EventHandled'],
+    ],
+  )
+  const [expired, left] = facts
+  assert.is(expired?.metadata.env_id, 'env', 'its retention is that of the environment')
+  assert.is(expired?.at, left?.at, 'it expires with the first fact that is left')
+})
+
+restore('continues within the expired facts of a stream', async ({ store }) => {
+  const long = openEventStore({ dir: tempDir() })
+  const published = () => factOf(exampleOf.EventPublished)
+  await long.append('stream-long', Array.from({ length: 1200 }, published), 'none')
+  await long.expire('stream-long', 0)
+  await until(() => long.isExpired('stream-long'))
+  await long.scavenge?.()
+  await long.expire('stream-long', null)
+  await long.append('stream-long', [published()], 1199)
+  let appends = 0
+  const failing = forwarding(store, {
+    append: (...args) =>
+      ++appends === 3 ? Promise.reject(new AppError('unavailable', 'gone')) : store.append(...args),
+  })
+  const into = (to: EventStore) =>
+    restoreFacts(factsIn(long), {
+      store: to,
+      unhandled: new Unhandled(),
+      backend: 's3',
+      onRestored: () => {},
+    })
+  const error = await into(failing).catch((thrown: unknown) => thrown)
+  assert.ok(isAppError(error, 'unavailable'))
+  assert.is((await Array.fromAsync(store.read('stream-long'))).length, 500)
+  assert.is(await into(store), 1)
+  const facts = await Array.fromAsync(store.read('stream-long'))
+  assert.equal(
+    facts.map(({ revision }) => revision),
+    facts.map((_, n) => n),
+  )
+  assert.is(new Set(facts.map(({ id }) => id)).size, 1201)
+  assert.equal(
+    facts.filter(({ event }) => event.type !== 'FactExpired').map(({ revision }) => revision),
+    [1200],
+  )
+  await long.close()
 })
 
 restore('changes nothing when it is repeated', async ({ store }) => {

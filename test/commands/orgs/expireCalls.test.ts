@@ -13,6 +13,7 @@ import { usageOf } from '../../../src/plans/usage.ts'
 import { Projectors } from '../../../src/projections/projectors.ts'
 import { runSeriesOf } from '../../../src/projections/runSeries.ts'
 import { openViews } from '../../../src/projections/views.ts'
+import { forwarding } from '../../support/forwarding.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
 import { until } from '../../support/until.ts'
@@ -106,6 +107,29 @@ expiry('are removed from the read models, except runs that have not ended', asyn
   assert.equal(await countsOf(env_id), [1, 0])
   assert.ok(await views.runs.get(open))
 })
+
+expiry(
+  'have their retention set before their documents are removed: a restored log has lost that of cut streams',
+  async () => {
+    const { env_id } = await planted('free')
+    const run_id = await startRun(env_id, true)
+    await views.settled()
+    const { stream_id = '' } = (await views.runs.get(run_id)) ?? {}
+    const set: [string, number | null][] = []
+    const store = forwarding(node.store, {
+      expire: (stream, seconds) => Promise.resolve(void set.push([stream, seconds])),
+      scavenge: () => Promise.resolve(0),
+    })
+    await expireCalls({ ...deps, store }, { now: dayIn(KEPT_DAYS) })
+    assert.not.ok(set.some(([stream]) => stream === streamOf.stream(stream_id)))
+    await expireCalls({ ...deps, store }, { now: dayIn(KEPT_DAYS + 1) })
+    for (const stream of [streamOf.stream(stream_id), streamOf.runLog(run_id)])
+      assert.equal(
+        set.filter(([name]) => name === stream),
+        [[stream, KEPT_DAYS * 86_400]],
+      )
+  },
+)
 
 expiry('still count as usage of their month, and are recorded once', async () => {
   const { env_id } = await planted('free')

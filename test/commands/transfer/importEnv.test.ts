@@ -13,9 +13,12 @@ import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
 import { recordsIn } from '../../../src/commands/transfer/records.ts'
 import { isAppError } from '../../../src/errors.ts'
 import { isOf } from '../../../src/events/event.ts'
+import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
 import { TransferKey } from '../../../src/secrets/transferKey.ts'
+import { forwarding } from '../../support/forwarding.ts'
 import { suite } from '../../support/suite.ts'
+import { until } from '../../support/until.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantBuild, plantEnv } from '../plantEnv.ts'
 
@@ -69,6 +72,66 @@ const fill = async (node: Node, { caller }: Tenant): Promise<string> => {
   return project_id
 }
 
+/** Stores a run that succeeds after the facts before its end have expired. Resolves with its stream. */
+const cutStream = async ({ deps }: Node, { env_id }: Tenant): Promise<string> => {
+  const { store, aggregates } = deps
+  const [stream_id, run_id, event_id] = [newId(), newId(), newId()]
+  const target = {
+    project_id: newId(),
+    project_name: 'gone',
+    build_id: newId(),
+    target: { ns: 'a', var: 'b' },
+  }
+  const plan = { run_id, stream_id, event_id, run_type: 'event', attempt: 1, ...target } as const
+  const inEnv = { ...cause, env_id }
+  const stream = streamOf.stream(stream_id)
+  const data = { event_id, event_type: 'x', data: { value: 1 }, source: 'api', create: true } as const
+  const claim = { plans: [plan], worker_id: newId() }
+  const now = clock.iso()
+  await aggregates.streams.handle(
+    stream,
+    { type: 'PublishEvent', stream_id, env_id, ...data, claim, now },
+    inEnv,
+  )
+  const log = streamOf.runLog(run_id)
+  const lines = [{ at: now, source: 'stdout', text: 'x' }] as const
+  for (const part of [0, 1]) {
+    await aggregates.runLogs.handle(log, { type: 'LogLines', run_id, part, lines }, inEnv)
+    if (part === 0) await expireNow(store, log)
+  }
+  await expireNow(store, stream)
+  const end = { type: 'SucceedRun', run_id, result: { value: 2 }, worker_id: claim.worker_id, now } as const
+  await aggregates.streams.handle(stream, end, inEnv)
+  return stream_id
+}
+
+/** Starts a run that does not end. Resolves with its id. */
+const startedRun = async ({ deps, views }: Node, { env_id }: Tenant): Promise<string> => {
+  const [stream_id, run_id] = [newId(), newId()]
+  const target = {
+    project_id: newId(),
+    project_name: 'gone',
+    build_id: newId(),
+    target: { ns: 'a', var: 'b' },
+  }
+  const plan = { run_id, stream_id, run_type: 'call', attempt: 1, ...target } as const
+  const claim = { worker_id: newId(), now: clock.iso() }
+  await deps.aggregates.streams.handle(
+    streamOf.stream(stream_id),
+    { type: 'RequestRun', env_id, plan, create: true, claim },
+    { ...cause, env_id },
+  )
+  await views.settled('runs')
+  return run_id
+}
+
+const expireNow = async (store: Node['deps']['store'], stream: string): Promise<void> => {
+  await store.expire(stream, 0)
+  await until(() => store.isExpired(stream))
+  await store.scavenge?.()
+  await store.expire(stream, null)
+}
+
 const mine = await plantEnv(source, 'acme')
 const project_id = await fill(source, mine)
 const days = { env_id: mine.env_id, day: '2026-05-01' }
@@ -78,15 +141,19 @@ const count = (command: Parameters<typeof source.deps.aggregates.calls.handle>[1
 await count({ type: 'CountDay', ...days, runs: 3, bytes: 100 })
 await count({ type: 'CountRuns', ...days, tallies: { call: { n: [3], d: { 7: 3 } } } })
 await count({ type: 'ExpireCalls', env_id: mine.env_id, before: '2026-05-02' })
+/** An environment with a stream whose beginning has expired. */
+const aged = await plantEnv(source, 'aged', 'starter')
+const { build_id: agedBuild, project_id: agedProject } = await plantBuild(source, aged, { name: 'old' })
+const cut = streamOf.stream(await cutStream(source, aged))
 const callsIn = async (node: Node) =>
   (await Array.fromAsync(node.deps.store.read(calls))).map(({ event }) => event)
 const victim = await plantEnv(target, 'victim')
 const victims = await fill(target, victim)
 const { build_id: victimsBuild } = await plantBuild(target, victim, { name: 'built' })
 
-const exported = async (): Promise<Entry[]> => {
+const exported = async ({ env_id }: Tenant = mine, node = source): Promise<Entry[]> => {
   const entries: Entry[] = []
-  const records = recordsIn(await exportEnv(source.deps, { env_id: mine.env_id, transferKey }))
+  const records = recordsIn(await exportEnv(node.deps, { env_id, transferKey }))
   for await (const { line, bytes } of records) entries.push({ line: { ...line }, bytes: await buffer(bytes) })
   return entries
 }
@@ -138,6 +205,8 @@ const theirs = await (async () => {
   return { event_id: event?.event_id ?? '', stream_id: event?.stream_id ?? '', file_id: file?.file_id ?? '' }
 })()
 
+const expiredOfVictim = await cutStream(target, victim)
+const victimsRun = await startedRun(target, victim)
 const theirFacts = await Array.fromAsync(target.deps.store.read(`stream-${theirs.stream_id}`))
 
 /** Moves the event of the file into the stream of another tenant. */
@@ -231,6 +300,42 @@ const attacks: Readonly<Record<string, (entries: Entry[]) => unknown>> = {
   'something after its end': (all) => all.push({ line: { key: newId() }, bytes: Buffer.alloc(0) }),
 }
 
+const firstOfCut = (all: readonly Entry[]): Line => {
+  const first = all.find(({ line }) => line['stream'] === cut)
+  assert.ok(first, cut)
+  return first?.line ?? {}
+}
+
+/** The same for a file with a stream whose beginning has expired. */
+const attacksOnExpired: typeof attacks = {
+  'an event in the stream of another whose facts have expired': (all) => {
+    const first = firstOfCut(all)
+    ;(first['event'] as Line)['stream_id'] = expiredOfVictim
+    first['stream'] = streamOf.stream(expiredOfVictim)
+  },
+  'an end of a run of another, in a stream whose beginning has expired': (all) =>
+    ((firstOfCut(all)['event'] as Line)['run_id'] = victimsRun),
+  'a run with the input of another': (all) => {
+    const first = firstOfCut(all)
+    const { stream_id, run_id } = first['event'] as { stream_id: string; run_id: string }
+    const plan = { run_type: 'call', project_id: agedProject, project_name: 'old', build_id: agedBuild }
+    const input_at = { stream_id: theirs.stream_id, revision: 1 }
+    const ids = { run_id, stream_id, target: { ns: 'a', var: 'b' }, attempt: 1 }
+    first['event'] = { type: 'RunRequested', ...ids, ...plan, input_at }
+  },
+  'more expired facts than fit': (all) => (firstOfCut(all)['revision'] = 10_000_001),
+  'a revision that is no number': (all) => (firstOfCut(all)['revision'] = 1e300),
+  'a gap after the expired facts': (all) => {
+    const first = firstOfCut(all)
+    const later = { ...first, id: newId(), revision: Number(first['revision']) + 2 }
+    all.splice(-1, 0, { line: later, bytes: Buffer.alloc(0) })
+  },
+  'a project without its beginning': (all) => {
+    for (const { line } of all.filter(({ line }) => line['stream'] === `project-${agedProject}`))
+      line['revision'] = Number(line['revision']) + 1
+  },
+}
+
 /** Attacks on the counts themselves. */
 const COUNTING = /\bend\b/
 
@@ -240,10 +345,11 @@ const recount = (entries: readonly Entry[]): void => {
   end.facts = entries.filter(({ line }) => 'event' in line).length
 }
 
-for (const [what, change] of Object.entries(attacks))
+for (const [what, change] of [...Object.entries(attacks), ...Object.entries(attacksOnExpired)])
   transfer(`of a file with ${what} is refused, and no other tenant is changed`, async () => {
     const before = await stateOf(target, victim)
-    const entries = await exported()
+    const tenant = what in attacksOnExpired ? aged : mine
+    const entries = await exported(tenant)
     change(entries)
     if (!COUNTING.test(what)) recount(entries)
     const error = await importInto(target, entries).then(
@@ -254,7 +360,7 @@ for (const [what, change] of Object.entries(attacks))
     assert.not.match((error as Error).message, '\n')
     assert.is(await stateOf(target, victim), before)
     const { views } = target
-    assert.is(await views.envs.get(mine.env_id), null, 'the environment was not created')
+    assert.is(await views.envs.get(tenant.env_id), null, 'the environment was not created')
   })
 
 transfer('is refused with another transfer key', async () => {
@@ -292,6 +398,35 @@ transfer('of the whole file creates the environment, and a repetition changes no
   assert.equal(await callsIn(target), await callsIn(source))
   assert.is((await importInto(target, entries)).facts, facts)
   assert.is(await stateOf(target, mine), state)
+})
+
+transfer('keeps the revisions of a stream whose beginning has expired, and sets its retention', async () => {
+  const facts = (node: Node, stream: string) => Array.fromAsync(node.deps.store.read(stream))
+  const [left] = await facts(source, cut)
+  const log = streamOf.runLog((left?.event as { run_id?: string } | undefined)?.run_id ?? '')
+  const set = new Map<string, number | null>()
+  const expire = (stream: string, seconds: number | null) => Promise.resolve(void set.set(stream, seconds))
+  const store = forwarding(fresh.deps.store, { expire })
+  await importEnv({ ...fresh.deps, store }, { content: fileOf(await exported(aged)), transferKey }, cause)
+  const moved = await facts(fresh, cut)
+  assert.equal(
+    moved.map(({ revision, event }) => [revision, event.type]),
+    [...[0, 1, 2, 3].map((n) => [n, 'FactExpired']), [4, 'RunSucceeded']],
+  )
+  assert.equal([moved.at(-1)?.id, moved.at(-1)?.at], [left?.id, left?.at])
+  assert.equal(
+    (await facts(fresh, log)).map(({ event }) => event.type),
+    ['FactExpired', 'RunLogged'],
+  )
+  assert.equal([...set].sort(), [[log, 30 * 86_400] as const, [cut, 30 * 86_400] as const].sort())
+  const again = await importInto(fresh, await exported(aged))
+  assert.is((await facts(fresh, cut)).length, moved.length)
+  await importInto(later, await exported(aged, fresh))
+  assert.equal(
+    (await facts(later, cut)).map(({ id, revision }) => [id, revision]),
+    moved.map(({ id, revision }) => [id, revision]),
+  )
+  assert.ok(again.facts > 0)
 })
 
 transfer('by two operators at once is the same as one import', async () => {

@@ -76,6 +76,11 @@ export const elementsIn = (text: string): readonly Element[] => JSON.parse(text)
 export const isEntry = (element: Element): element is Entry =>
   typeof element !== 'number' && element.length > 2
 
+export const recordedOf = (
+  [stream, revision, id, at, event, metadata]: Entry,
+  cursor: Recorded['cursor'],
+): Recorded => upcast({ id, stream, revision, cursor, at, event, metadata })
+
 export const parseRow = (first: number, text: string): ParsedRow => {
   const events: Recorded[] = []
   const remains: Remains[] = []
@@ -86,10 +91,8 @@ export const parseRow = (first: number, text: string): ParsedRow => {
       continue
     }
     const cursor = cursorOf(position++)
-    if (isEntry(element)) {
-      const [stream, revision, id, at, event, metadata] = element
-      events.push(upcast({ id, stream, revision, cursor, at, event, metadata }))
-    } else remains.push({ stream: element[0], revision: element[1], cursor })
+    if (isEntry(element)) events.push(recordedOf(element, cursor))
+    else remains.push({ stream: element[0], revision: element[1], cursor })
   }
   return { first, count: position - first, events, remains, length: text.length }
 }

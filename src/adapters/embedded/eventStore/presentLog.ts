@@ -20,12 +20,13 @@ export const openPresentLog = (dir: string): PresentLog => {
     close: () => db.close(),
     async *subscribe({ after = START, signal, ...filter }): AsyncGenerator<Batch> {
       const matches = matcherOf(filter)
+      const wanted = filter.types ? new Set<string>(filter.types) : null
       let position = positionOf(after)
       while (!signal.aborted) {
-        const { events, upTo } = rows.readAfter(position, BATCH, BATCH_LENGTH)
+        const { events, upTo } = rows.scanAfter(position, wanted, { limit: BATCH, length: BATCH_LENGTH })
         position = upTo
-        const matching = matches ? events.filter(matches) : events
         const caughtUp = position >= rows.last
+        const matching = matches ? events.filter(matches) : events
         yield* readableBatch({ events: matching, cursor: cursorOf(position), caughtUp })
         if (caughtUp) return
       }

@@ -8,6 +8,7 @@ import { isIntact } from './checksum.ts'
 import { cursorOf } from './cursors.ts'
 import { damagedLog } from './damagedLog.ts'
 import { type ParsedRow, parseRow, PARSED_ROW_LENGTH, type Remains } from './logRows.ts'
+import { wantedIn } from './wantedFacts.ts'
 
 /** `entries`: a JSON text with its checksum; damage can turn it into a value of another type. */
 type LogRow = [count: number, entries: unknown]
@@ -78,6 +79,29 @@ export class StoredRows {
         read += row.length
       }
       return { events, remains, upTo: next - 1 }
+    })
+  }
+
+  /** The same for facts of some types, or all of them. Rows are not cached: nothing reads them soon again. */
+  scanAfter(
+    position: number,
+    wanted: ReadonlySet<string> | null,
+    { limit, length }: { readonly limit: number; readonly length: number },
+  ): Pick<LogPart, 'events' | 'upTo'> {
+    if (position >= this.#last) return { events: [], upTo: position }
+    return this.#undamaged(position + 1, this.#last, () => {
+      const found: Recorded[] = []
+      let next = position + 1
+      let read = 0
+      while (next <= this.#last && next <= position + limit && read < length) {
+        const row = this.rowAt(next)
+        const events = wantedIn(row, wanted)
+        const from = cursorOf(next)
+        for (const event of events) if (event.cursor >= from) found.push(event)
+        next = row.first + row.count
+        read += row.text.length
+      }
+      return { events: found, upTo: next - 1 }
     })
   }
 

@@ -4,7 +4,8 @@ import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../../
 import { boundsOf, isOpen } from '../../shared/bounds.ts'
 import { type Column, columnOf, fieldOf, indexedFields, sameColumn } from '../../shared/columns.ts'
 import { indexKey } from '../../shared/declared.ts'
-import { type Rows, rows, transaction } from '../sqlite.ts'
+import { type Rows, rows } from '../sqlite.ts'
+import { type Commits, eachCommitted } from './commits.ts'
 import { columnName, quoted } from './columns.ts'
 import { Counts } from './counts.ts'
 
@@ -40,6 +41,7 @@ export class Table {
   readonly spec: CollectionSpec
   readonly db: DatabaseSync
   readonly #name: string
+  readonly #commits: Commits
   readonly #fields: readonly string[]
   readonly #counts: Counts
   readonly #indexes = new Map<string, string>()
@@ -67,16 +69,21 @@ export class Table {
 
   /**
    * `isIndexedLater`: a missing index is created by the first query that needs it, or by `createIndexes`. An index over
-   * stored documents takes a fraction of the time that their writes would take for it.
+   * stored documents takes a fraction of the time that their writes would take for it. That is not so for a sparse index:
+   * few writes change it, and its creation reads all documents.
    */
   constructor(
     db: DatabaseSync,
     spec: CollectionSpec,
     name: string,
-    { isIndexedLater = false }: { readonly isIndexedLater?: boolean } = {},
+    {
+      isIndexedLater = false,
+      commits = eachCommitted(db),
+    }: { readonly isIndexedLater?: boolean; readonly commits?: Commits } = {},
   ) {
     this.spec = spec
     this.db = db
+    this.#commits = commits
     this.#name = quoted(name)
     this.#fields = indexedFields(spec)
     const columns = this.#fields.map(columnName)
@@ -93,7 +100,8 @@ export class Table {
       )
       this.#indexes.set(indexKey(equal, sort), index)
     }
-    if (!isIndexedLater) this.createIndexes()
+    for (const [number, { sparse }] of spec.indexes.entries())
+      if (sparse || !isIndexedLater) this.#createIndex(quoted(`${name}__${number}`))
     this.#counts = new Counts(db, name, spec, this.#fields)
     const at = 'WHERE rowid = ?'
     this.#doc = rows<[doc: string]>(db.prepare(`SELECT doc FROM ${this.#name} WHERE id = ? AND gone = 0`))
@@ -258,7 +266,7 @@ export class Table {
   }
 
   /**
-   * Writes documents from `at` in one transaction until `milliseconds` have passed, and the checkpoint with the last one.
+   * Writes documents from `at` together until `milliseconds` have passed, and the checkpoint with the last one.
    * Returns the next `at`. The checkpoint never moves back: a late repeat of an old batch changes nothing.
    */
   write(
@@ -269,7 +277,7 @@ export class Table {
     const until = clock.monotonic() + milliseconds
     let next = at
     try {
-      transaction(this.db, () => {
+      this.#commits.run(() => {
         for (const write of writes.slice(at)) {
           this.#apply(write)
           if (++next % WRITES_PER_LOOK === 0 && clock.monotonic() >= until) break

@@ -1,0 +1,57 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { clock } from '../../../clock.ts'
+import { transaction, unavailable } from '../sqlite.ts'
+
+/** Runs writes in transactions. After an error, none of the writes since the last commit is stored. */
+export interface Commits {
+  run(work: () => void): void
+  /** Commits what was written. */
+  end(): void
+}
+
+/** A transaction for each write. */
+export const eachCommitted = (db: DatabaseSync): Commits => ({
+  run: (work) => transaction(db, work),
+  end: () => {},
+})
+
+/**
+ * The settings while a thread fills a file: pages are written once and without syncs. After kill -9 the file is whole. After a
+ * power cut it may not be, so it is filled again.
+ */
+const FILLING = 'PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE'
+
+/** The work that a kill may lose, milliseconds. */
+const COMMIT_MS = 1000
+
+/**
+ * Transactions of many batches, in a file that only a thread uses. A page that several batches change is written once. SQLite
+ * keeps no more changed pages in memory than its cache has.
+ */
+export class RareCommits implements Commits {
+  readonly #db: DatabaseSync
+  #until = 0
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+    db.exec(FILLING)
+  }
+
+  run(work: () => void): void {
+    try {
+      if (!this.#db.isTransaction) {
+        this.#db.exec('BEGIN IMMEDIATE')
+        this.#until = clock.monotonic() + COMMIT_MS
+      }
+      work()
+      if (clock.monotonic() >= this.#until) this.end()
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw unavailable(error)
+    }
+  }
+
+  end(): void {
+    if (this.#db.isTransaction) this.#db.exec('COMMIT')
+  }
+}

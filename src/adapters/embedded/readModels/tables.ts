@@ -1,0 +1,95 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { AppError } from '../../../errors.ts'
+import type { CollectionSpec, Version } from '../../../ports/readModels.ts'
+import type { Checkpointer } from '../checkpointer.ts'
+import { WalKeeper } from '../walKeeper.ts'
+import { type Commits, RareCommits } from './commits.ts'
+import { fileIn } from './file.ts'
+import { Registry } from './registry.ts'
+import type { SideFiles } from './sideFiles.ts'
+import { Table, tableName } from './table.ts'
+
+const WAL_FULL_BYTES = 32 << 20
+
+interface Parts {
+  readonly dir: string
+  /** `read-models.db`, or a side file in the thread that fills it. */
+  readonly db: DatabaseSync
+  readonly sides: SideFiles
+  readonly checkpointer: Checkpointer
+  /** A thread fills it: no other connection uses the file. */
+  readonly isFilling: boolean
+}
+
+/** The tables of one `read-models.db` and of its side files, by version. */
+export class Tables {
+  readonly db: DatabaseSync
+  readonly registry: Registry
+  readonly #sides: SideFiles
+  readonly #wal: WalKeeper
+  /** Those of a thread; undefined: each write is committed. */
+  readonly #rarely: Commits | undefined
+  readonly #opened = new Map<string, Table>()
+
+  constructor({ dir, db, sides, checkpointer, isFilling }: Parts) {
+    this.db = db
+    this.#sides = sides
+    if (isFilling) this.#rarely = new RareCommits(db)
+    this.registry = new Registry(db)
+    const fullBytes = isFilling ? Infinity : WAL_FULL_BYTES
+    this.#wal = new WalKeeper(db, fileIn(dir), checkpointer, { fullBytes })
+  }
+
+  /** Returns the table of a version with the indexes that it has. A new version gets a table. */
+  open(spec: CollectionSpec): Table {
+    const name = tableName(spec)
+    const known = this.#opened.get(name)
+    if (known) return known
+    const found = this.registry.find(spec) ?? this.registry.add(spec)
+    const { spec: created, stored_as, side, is_filling } = found
+    if (is_filling) throw new AppError('unavailable', `A thread fills the read model ${name}`)
+    const rarely = this.#rarely && { commits: this.#rarely, isIndexedLater: true }
+    const table =
+      side === null
+        ? new Table(this.db, created, stored_as, rarely)
+        : this.#sides.tableOf(side, { indexes: created.indexes, stored_as })
+    this.#opened.set(name, table)
+    return table
+  }
+
+  opened(version: Version): Table | undefined {
+    return this.#opened.get(tableName(version))
+  }
+
+  /** The version has no table any more, or another one. */
+  forget(version: Version): void {
+    this.#opened.delete(tableName(version))
+  }
+
+  /** Whether a thread fills the version. */
+  isApart(spec: CollectionSpec): boolean {
+    return !this.opened(spec) && this.registry.find(spec)?.is_filling === true
+  }
+
+  /** Counts the approximate size of a commit. */
+  wrote({ db }: Table, bytes: number): void {
+    const wal = this.#sides.walOf(db) ?? this.#wal
+    wal.wrote(bytes)
+  }
+
+  /** Commits what a thread has written, and creates its indexes. */
+  complete(): void {
+    this.#rarely?.end()
+    for (const table of this.#opened.values()) table.createIndexes()
+  }
+
+  /** Ends the background work on the file. */
+  leave(): void {
+    this.#wal.close()
+  }
+
+  close(): void {
+    this.#rarely?.end()
+    this.db.close()
+  }
+}
