@@ -8,6 +8,7 @@ const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   endToEnd: async () => (await import('./endToEnd.ts')).endToEnd(),
   webhook: async () => (await import('./webhook.ts')).webhook(),
   tiers: async () => (await import('./tiers.ts')).tiers(),
+  turns: async () => (await import('./turns.ts')).turns(),
   bursts: async () => (await import('./bursts.ts')).bursts(),
   twoTenants: async () => (await import('./twoTenants.ts')).twoTenants(),
   start: async () => (await import('./startLatency.ts')).startLatency(),

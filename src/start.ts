@@ -179,12 +179,13 @@ export const start = async (
     if (runtime) sources.runtime = runtime
     if (runtime) onClose(() => runtime.close())
     if (runtime) (await import('./process/roles/buildCache.ts')).sweepBuildCache(node, runtime)
+    const untaken = roles.has('worker') || roles.has('saga') ? watchUntakenEvents(node) : null
+    if (untaken) sources.untaken = untaken
     const claimer =
-      roles.has('worker') && runtime
-        ? await (await import('./process/roles/worker.ts')).startWorker(node, runtime)
+      roles.has('worker') && runtime && untaken
+        ? await (await import('./process/roles/worker.ts')).startWorker(node, runtime, untaken)
         : null
     if (claimer) sources.worker = claimer
-    if (roles.has('worker') || roles.has('saga')) sources.untaken = watchUntakenEvents(node)
     if (roles.has('saga')) await (await import('./process/roles/saga.ts')).startSagas(node)
     const listens = `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${server.port}`
     const url = config.publicUrl ?? listens

@@ -17,6 +17,8 @@ export interface ClientConfig {
   readonly hasExternalEngines: boolean
   /** `SVC_KEY`, or its other name `SVC_API_KEY`. */
   readonly apiKey: string | null
+  /** The variable that has the key. */
+  readonly apiKeyName: 'SVC_KEY' | 'SVC_API_KEY'
   readonly operatorToken: string | null
   readonly profile: string | null
   /** The folder with the profiles of this user. */
@@ -35,6 +37,7 @@ export const readClientConfig = (
     masterKey: masterKeyIn(env),
     hasExternalEngines: [env['SVC_EVENT_STORE'], env['SVC_BLOBS']].some((url) => url && !isEmbeddedUrl(url)),
     apiKey: env['SVC_KEY'] || env['SVC_API_KEY'] || null,
+    apiKeyName: env['SVC_KEY'] ? 'SVC_KEY' : 'SVC_API_KEY',
     operatorToken: env['SVC_OPERATOR_TOKEN'] || null,
     profile: env['SVC_PROFILE'] || null,
     profilesDir: join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'svc'),

@@ -21,8 +21,8 @@ interface Given {
 
 export interface RestoredEngines {
   readonly manifest: Manifest
-  /** The number of facts that were left out, because the beginning of their stream has expired. */
-  readonly left_out: number
+  /** The number of facts of the backup, without those that had expired. */
+  readonly events: number
 }
 
 /**
@@ -51,9 +51,9 @@ export const restoreEngines = async ({ dir, config, onProgress }: Given): Promis
     await markRestoring(blobs, name) // E2
     await putBlobs(backup, { blobs, onProgress })
     const onRestored = (done: number) => onProgress({ what: 'events', done, total: position })
-    const left_out = await restoreFacts(facts(), { store, unhandled, backend: blobs.backend, onRestored })
+    const events = await restoreFacts(facts(), { store, unhandled, backend: blobs.backend, onRestored })
     await unmarkRestoring(blobs)
-    return { manifest, left_out }
+    return { manifest, events }
   } finally {
     await Promise.all([store.close(), blobs.close()])
   }

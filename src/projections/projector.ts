@@ -9,7 +9,7 @@ import { nameOf, type Projection } from './projection.ts'
 import { SkippedFacts } from './skippedFacts.ts'
 import { Waiters } from './waiters.ts'
 
-/** The most pages of the log in one batch. */
+/** The most pages of the log in one batch: each batch is a transaction of the read models. */
 const PAGES = 4
 
 /** The time for which a batch grows while no reader waits: it makes fewer and larger writes. */
@@ -18,6 +18,8 @@ const LINGER_MS = 100
 export interface ProjectorOptions {
   /** The time for which a batch may grow while no reader is known to wait, milliseconds. */
   readonly lingerMs: () => number
+  /** The most pages of the log in one batch. The facts of a batch stay in memory together. */
+  readonly pages: number
   /** Called with each new position of a read model that has caught up once. */
   readonly onMoved: (name: string, position: Cursor) => void
   /** Whether the documents of a read model have contained the whole log once, on any node. */
@@ -44,6 +46,7 @@ export class Projector {
   readonly #log: Pick<EventStore, 'subscribe'>
   readonly #waiting = new Waiters()
   readonly #options: ProjectorOptions
+  readonly #filled = Promise.withResolvers<void>()
   #position: Cursor = START
   #hasCaughtUp = false
   /** Monotonic milliseconds at which it last contained the whole log, or began. */
@@ -56,6 +59,7 @@ export class Projector {
       readModels,
       store,
       lingerMs = () => LINGER_MS,
+      pages = PAGES,
       wasComplete = () => Promise.resolve(false),
       onMoved = () => {},
       onSkipped = () => {},
@@ -63,7 +67,7 @@ export class Projector {
     }: { readModels: ReadModels; store: Pick<EventStore, 'subscribe'> } & Partial<ProjectorOptions>,
   ) {
     this.name = nameOf(projection)
-    this.#options = { lingerMs, wasComplete, onMoved, onSkipped, fill }
+    this.#options = { lingerMs, pages, wasComplete, onMoved, onSkipped, fill }
     this.#projection = projection
     this.#readModels = readModels
     this.#log = store
@@ -77,6 +81,11 @@ export class Projector {
   /** The position up to which the read model is built, although it may not be complete yet. */
   get builtTo(): Cursor {
     return this.#position
+  }
+
+  /** Resolves when nothing apart from this process builds the read model any more. */
+  get filled(): Promise<void> {
+    return this.#filled.promise
   }
 
   /** The time for which it has not contained the whole log, milliseconds; 0 while it does. */
@@ -106,7 +115,7 @@ export class Projector {
     const onPosition = (position: Cursor) => {
       if (!this.#hasCaughtUp) this.#position = position
     }
-    await this.#options.fill(this.#projection, { signal, onPosition })
+    await this.#options.fill(this.#projection, { signal, onPosition }).finally(this.#filled.resolve)
     if (signal.aborted) return
     const collection = await this.#readModels.writer(this.#projection)
     const skipped = await SkippedFacts.open(this.#readModels, this.name)
@@ -145,7 +154,7 @@ export class Projector {
     for await (const page of pages) {
       gathered.push(page.events)
       const awaited = this.#hasCaughtUp && this.#waiting.has(page.cursor)
-      if (!page.caughtUp && !awaited && gathered.length < PAGES) continue
+      if (!page.caughtUp && !awaited && gathered.length < this.#options.pages) continue
       yield { ...page, events: gathered.length === 1 ? page.events : gathered.flat() }
       gathered = []
     }

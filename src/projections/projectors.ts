@@ -115,11 +115,15 @@ export class Projectors implements Progress {
       const run = (until: AbortSignal) => loop.run((part) => projector.run(part), until)
       return keepGoing(`The projector of ${name}`, run, background)
     })
-    running.push(
-      keepGoing('The watch over the catalogue', (until) => watchCatalogue(this.#engines, until), background),
-    )
+    running.push(keepGoing('The watch over the catalogue', (until) => this.#watch(until), background))
     await Promise.all(running)
     this.#isRunning = false
+  }
+
+  /** The watch reads the whole log, for which threads that fill read models need the processors first. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    await Promise.all([...this.#projectors.values()].map(({ filled }) => filled))
+    if (!signal.aborted) await watchCatalogue(this.#engines, signal)
   }
 
   /** Does some work while the projector of a read model does not run. Readers of newer positions wait meanwhile. */

@@ -103,9 +103,19 @@ class SharedRead {
   }
 
   #give({ events, ...page }: Batch): void {
-    for (const member of this.#members) {
-      const wants = ({ event }: Recorded) => member.wanted.has(event.type)
-      member.page = { ...page, events: events.filter(wants) }
+    const given = new Map([...this.#members].map((member) => [member, [] as Recorded[]]))
+    const byType = new Map<EventType, Recorded[][]>()
+    for (const recorded of events) {
+      const { type } = recorded.event
+      let takers = byType.get(type)
+      if (!takers) {
+        takers = [...given].flatMap(([{ wanted }, taken]) => (wanted.has(type) ? [taken] : []))
+        byType.set(type, takers)
+      }
+      for (const taken of takers) taken.push(recorded)
+    }
+    for (const [member, taken] of given) {
+      member.page = { ...page, events: taken }
       member.wake()
     }
   }

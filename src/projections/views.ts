@@ -70,8 +70,13 @@ export interface Views extends Collections {
   readonly skippedFacts: Collection<SkippedFactDoc>
   /** Resolves when every read model, or those named, contain everything appended so far (I2). */
   settled(...names: readonly ViewName[]): Promise<void>
-  /** Resolves when the read models contain everything up to the cursor. */
-  reach(cursor: Cursor): Promise<void>
+  /** Resolves when every read model, or those named, contain everything up to the cursor. */
+  reach(cursor: Cursor, ...names: readonly ViewName[]): Promise<void>
+  /**
+   * Resolves with a position up to which the read model contains the log: at once if it was complete before, however far it
+   * is behind now, or when the signal aborts.
+   */
+  completeTo(name: ViewName, signal: AbortSignal): Promise<Cursor>
 }
 
 /**
@@ -79,6 +84,9 @@ export interface Views extends Collections {
  * takes to continue after a failover.
  */
 const SETTLE_MS = 10_000
+
+/** A cursor before those of all events. A read model has it when it has been complete once. */
+const FIRST: Cursor = '0'
 
 export const openViews = async (
   {
@@ -144,7 +152,12 @@ export const openViews = async (
       await reach(head, waited, late)
       if (late.aborted) throw new AppError('unavailable', 'The read models are behind the log')
     },
-    reach: (cursor) => reach(cursor, behind(cursor, []), signal),
+    reach: (cursor, ...names) => reach(cursor, behind(cursor, names), signal),
+    completeTo: async (view, until) => {
+      const name = nameOf(projectionOf[view])
+      await progress.reach(name, FIRST, until)
+      return progress.position(name)
+    },
   }
 }
 

@@ -10,7 +10,7 @@ import {
 import { type RemoveDeps, removeDomain } from '../commands/customDomains/removeDomain.ts'
 import { isRetryable, messageOf } from '../errors.ts'
 import { bySystem } from '../events/actor.ts'
-import type { Cause, Cursor } from '../events/event.ts'
+import type { Cause } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
 import type { Logger } from '../logger.ts'
 import { FairPlaces } from '../loops/fairPlaces.ts'
@@ -172,15 +172,14 @@ type Deps = AdvanceDeps &
   RemoveDeps &
   Omit<IssueDeps, 'certificates'> & {
     readonly store: Pick<EventStore, 'subscribe'>
-    readonly views: Pick<Views, 'domains' | 'reach'>
-    readonly from: Cursor
+    readonly views: Pick<Views, 'domains' | 'reach' | 'completeTo'>
     readonly logger: Logger
   }
 
 /**
  * Moves custom domains through their statuses (SPEC.md, Custom domain status), orders and renews their certificates, and
  * removes deleted ones and those that were not proved in time. Each step takes effect once, even if several nodes try;
- * orders are placed by the holder of a lease. The read models contain everything up to `from`.
+ * orders are placed by the holder of a lease.
  */
 export const advanceDomains = (deps: Deps): Saga<Orders, DomainInput, Work> => {
   const { certificates, checkMs, domainRecheckMs: recheckMs, logger } = deps
@@ -198,13 +197,15 @@ export const advanceDomains = (deps: Deps): Saga<Orders, DomainInput, Work> => {
     ...advanceDomainsCore(times),
 
     async *inputs(signal) {
-      const { store, views, from } = deps
+      const { store, views } = deps
+      const from = await views.completeTo('domains', signal)
+      if (signal.aborted) return
       for await (const doc of views.domains.scan()) yield { type: 'changed', doc }
       const types = projection.handles.filter((type) => !PROGRESS.has(type))
       for await (const { events, cursor } of store.subscribe({ after: from, types, signal })) {
         const ids = new Set(events.flatMap(({ event }) => ('domain_id' in event ? [event.domain_id] : [])))
         if (ids.size === 0) continue
-        await views.reach(cursor)
+        await views.reach(cursor, 'domains')
         const docs = await views.domains.getMany([...ids])
         for (const domain_id of ids) {
           const doc = docs.get(domain_id)

@@ -1,7 +1,6 @@
-import { REPLAYED_MS } from '../commands/idempotency.ts'
+import { isReply, REPLAYED_MS } from '../commands/idempotency.ts'
 import { RETENTION_GROUP } from '../commands/orgs/renewRetention.ts'
-import { envIdOf } from '../events/event.ts'
-import type { DomainEvent } from '../events/index.ts'
+import type { Recorded } from '../events/event.ts'
 import type { Plan } from '../events/org.ts'
 import { retentionOf } from '../plans/plans.ts'
 import type { Delivery, EventStore } from '../ports/eventStore.ts'
@@ -34,15 +33,16 @@ export const applyRetentionCore: SagaCore<null, RetentionInput, Expiry> = {
       {
         do: 'carryOut',
         key: delivery.event.id,
-        command: { delivery, seconds: secondsOf(delivery.event.event, plan) },
+        command: { delivery, seconds: secondsOf(delivery.event, plan) },
       },
     ],
   }),
 }
 
-const secondsOf = (event: DomainEvent, plan: Plan | undefined): number | null => {
-  if (event.type === 'RequestClaimed') return REPLY_SECONDS
+const secondsOf = ({ event, stream, revision }: Recorded, plan: Plan | undefined): number | null => {
+  if (isReply(stream)) return REPLY_SECONDS
   if (event.type === 'RunLogged' && event.part > 0) return null
+  if (event.type === 'FactExpired' && revision > 0) return null
   return retentionOf(plan)
 }
 
@@ -61,13 +61,13 @@ export const applyRetention = ({
   ...applyRetentionCore,
 
   async *inputs(signal) {
-    const types = ['StreamCreated', 'RunLogged', 'RequestClaimed'] as const
+    const types = ['StreamCreated', 'RunLogged', 'RequestClaimed', 'FactExpired'] as const
     for await (const delivery of store.consume(RETENTION_GROUP, { types, signal })) {
-      const { event } = delivery
-      if (event.event.type === 'RequestClaimed') yield { delivery, plan: undefined }
+      const { cursor, metadata } = delivery.event
+      if (delivery.event.event.type === 'RequestClaimed') yield { delivery, plan: undefined }
       else {
-        await directory.reach(event.cursor, signal)
-        yield { delivery, plan: directory.env(envIdOf(event))?.plan }
+        await directory.reach(cursor, signal)
+        yield { delivery, plan: directory.env(metadata.env_id ?? '')?.plan }
       }
     }
   },

@@ -1,7 +1,7 @@
 import { type PurgeDeps, purgeEnv } from '../commands/orgs/purgeEnv.ts'
-import type { Cursor } from '../events/event.ts'
 import { everyDoc } from '../loops/everyDoc.ts'
 import type { Logger } from '../logger.ts'
+import type { Views } from '../projections/views.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
 /**
@@ -49,12 +49,11 @@ export const purgeEnvsCore: SagaCore<null, PurgeInput, Purge> = {
 }
 
 /**
- * Removes the content of deleted environments. The read models contain everything up to `from`. Several nodes may do it,
- * because each step is idempotent.
+ * Removes the content of deleted environments. Several nodes may do it, because each step is idempotent.
  */
 export const purgeEnvs = (
   deps: PurgeDeps & {
-    readonly from: Cursor
+    readonly views: Pick<Views, 'completeTo'>
     readonly logger: Logger
   },
 ): Saga<null, PurgeInput, Purge> => ({
@@ -62,7 +61,9 @@ export const purgeEnvs = (
   ...purgeEnvsCore,
 
   async *inputs(signal) {
-    const { views, store, from } = deps
+    const { views, store } = deps
+    const from = await views.completeTo('envs', signal)
+    if (signal.aborted) return
     const left = { id: 'env_id', equal: {}, sort: 'deleting', from: '' } as const
     for await (const { env_id, deleting } of everyDoc(views.envs, left))
       yield { type: 'deleted', env_id, at: Date.parse(deleting?.split('/')[0] ?? '') || 0 }

@@ -70,7 +70,7 @@ export const recoverRuns = (
     },
 
     async carryOut({ worker_id, node }) {
-      await deps.views.reach(await deps.store.head()) // its latest runs are known, and a worker that has just begun
+      await deps.views.reach(await deps.store.head(), 'runs', 'workers') // its latest runs are known, and a worker that has just begun
       if (await isDead(deps.views, worker_id, isLost)) {
         const runs_lost = await loseWorker(deps, { worker_id })
         deps.logger.warn('A worker was lost', { worker_id, node, runs_lost })

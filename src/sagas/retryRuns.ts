@@ -1,5 +1,5 @@
 import { bySystem } from '../events/actor.ts'
-import { type Cursor, envIdOf, type Recorded } from '../events/event.ts'
+import { envIdOf, type Recorded } from '../events/event.ts'
 import { everyDoc } from '../loops/everyDoc.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Views } from '../projections/views.ts'
@@ -40,21 +40,22 @@ export const retryRunsCore: SagaCore<null, RetryInput, WaitingRun> = {
 }
 
 /**
- * Retries failed runs (SPEC.md, Retry behavior). If several nodes try, the decider accepts one. Runs that waited before
- * `from` come from the read model, later ones from the log.
+ * Retries failed runs (SPEC.md, Retry behavior). If several nodes try, the decider accepts one. Runs that wait come
+ * from the read model, and later ones from the log after its position, so retries do not wait until it has caught up.
  */
 export const retryRuns = (
   deps: Pick<CommandDeps, 'aggregates'> & {
     readonly store: Pick<EventStore, 'subscribe'>
-    readonly views: Pick<Views, 'runs'>
-    readonly from: Cursor
+    readonly views: Pick<Views, 'runs' | 'completeTo'>
   },
 ): Saga<null, RetryInput, WaitingRun> => ({
   name: 'retryRuns',
   ...retryRunsCore,
 
   async *inputs(signal) {
-    const { store, views, from } = deps
+    const { store, views } = deps
+    const from = await views.completeTo('runs', signal)
+    if (signal.aborted) return
     const waiting = { id: 'run_id', equal: {}, sort: 'retry_at', from: '' } as const
     for await (const run of everyDoc(views.runs, waiting)) {
       const { run_id, stream_id, env_id, retry_at, start_time } = run

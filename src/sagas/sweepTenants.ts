@@ -1,7 +1,6 @@
 import { expireCalls } from '../commands/orgs/expireCalls.ts'
 import { forgetConsumers } from '../commands/streams/forgetConsumers.ts'
 import type { Logger } from '../logger.ts'
-import type { EventStore } from '../ports/eventStore.ts'
 import type { Saga } from './saga.ts'
 import { type SweepCommand, type SweepInput, sweepingCore, sweepInputs } from './sweeping.ts'
 
@@ -19,7 +18,6 @@ export const sweepTenants = (
   deps: Parameters<typeof expireCalls>[0] &
     Parameters<typeof forgetConsumers>[0] & {
       readonly logger: Logger
-      readonly store: Pick<EventStore, 'scavenge'>
     },
 ): Saga<null, SweepInput<Sweep>, SweepCommand<Sweep>> => ({
   name: 'sweepTenants',

@@ -4,17 +4,21 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { killAgainAndAgain } from './kills.ts'
 import { powerCuts, upTo } from './campaign.ts'
+import { clusterProblem, openClusterOfRoles, openSingle, stopAgainAndAgain } from './stops.ts'
 import { checkPowerCuts } from './powerCuts.ts'
 import { readRecording } from './recording.ts'
 import { straceProblem } from './strace.ts'
 
-const HELP = `npm run crash [kills] [power] [-- options]
+const HELP = `npm run crash [kills] [stops] [power] [-- options]
 
   kills            kill the service under load, and start it again on its data directory
+  stops            stop the service with SIGTERM under load, and with the engines in SVC_TEST_* also a cluster of it
   power            record the system calls of the service, and open what a power cut may leave (needs strace)
 
   --seed N         the seed (default: a new one)
   --kills N        number of kills (default: 200)
+  --on ENGINES     stop only the service with "embedded" engines, or only the "cluster"
+  --stops N        number of stops of each (default: 20)
   --states N       number of states after a power cut (default: 10000)
   --state N        only this state, of --seed and --recording
   --recording DIR  a recording of an earlier run, instead of a new one
@@ -22,6 +26,8 @@ const HELP = `npm run crash [kills] [power] [-- options]
   --service-every N  start the whole service on every so many states (default: 100)
   --dir DIR        an empty or new folder for recordings and findings (default: a new one)
 `
+
+const PARTS: readonly string[] = ['kills', 'stops', 'power']
 
 const numbersOf = ({
   state,
@@ -33,8 +39,37 @@ const numbersOf = ({
 
 const report = (line: string): void => void process.stdout.write(`${line}\n`)
 
+/** Stops one service, and a cluster if its engines are named. Resolves with the number of findings. */
+const stopped = async (
+  stops: number,
+  { dir, on }: { readonly dir: string; readonly on: string | undefined },
+): Promise<number> => {
+  const problem = clusterProblem()
+  let findings = 0
+  for (const [what, open] of [
+    ['embedded', () => openSingle(join(dir, 'stopped'))],
+    ['cluster', openClusterOfRoles],
+  ] as const) {
+    if (on !== undefined && on !== what) continue
+    if (what === 'cluster' && problem !== null) {
+      report(`stops, ${what}: not tested, because ${problem}`)
+      continue
+    }
+    const service = await open()
+    try {
+      const problems = await stopAgainAndAgain({ service, stops, report })
+      for (const line of problems) report(`  ${line}`)
+      report(`stops, ${what}: ${problems.length} findings`)
+      findings += problems.length
+    } finally {
+      await service.close()
+    }
+  }
+  return findings
+}
+
 /**
- * `npm run crash` kills the embedded service, and simulates power cuts. The exit code is 1 if anything that was
+ * `npm run crash` kills and stops the service, and simulates power cuts. The exit code is 1 if anything that was
  * acknowledged is lost, if a run does not end, or if the service does not start afterwards.
  */
 const main = async (): Promise<number> => {
@@ -44,6 +79,8 @@ const main = async (): Promise<number> => {
       help: { type: 'boolean', default: false },
       seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
       kills: { type: 'string', default: '200' },
+      stops: { type: 'string', default: '20' },
+      on: { type: 'string' },
       states: { type: 'string', default: '10000' },
       state: { type: 'string' },
       recording: { type: 'string' },
@@ -52,11 +89,11 @@ const main = async (): Promise<number> => {
       dir: { type: 'string' },
     },
   })
-  if (values.help || positionals.some((name) => !['kills', 'power'].includes(name))) {
+  if (values.help || positionals.some((name) => !PARTS.includes(name))) {
     report(HELP)
     return values.help ? 0 : 2
   }
-  const parts = positionals.length > 0 ? positionals : ['kills', 'power']
+  const parts = positionals.length > 0 ? positionals : PARTS
   const problem = parts.includes('power') && values.recording === undefined ? straceProblem() : null
   if (problem !== null) {
     process.stderr.write(`npm run crash power: ${problem}. Without it, use npm run crash kills.\n`)
@@ -74,6 +111,7 @@ const main = async (): Promise<number> => {
     report(`kills: ${problems.length} findings`)
     findings += problems.length
   }
+  if (parts.includes('stops')) findings += await stopped(Number(values.stops), { dir, on: values.on })
   if (parts.includes('power')) {
     const given = {
       dir,

@@ -1,6 +1,12 @@
 import * as assert from 'uvu/assert'
+import { silent } from '../../src/logger.ts'
+import type { Fill } from '../../src/projections/fill.ts'
+import { nameOf } from '../../src/projections/projection.ts'
+import { Projectors } from '../../src/projections/projectors.ts'
+import { runs } from '../../src/projections/runs.ts'
 import { watchCatalogue } from '../../src/projections/watchCatalogue.ts'
-import { forward, projecting } from './projectedNames.ts'
+import { until } from '../support/until.ts'
+import { forward, life, newEvents, projecting } from './projectedNames.ts'
 
 const PAGES = 50
 const PAGE_MS = 2
@@ -27,5 +33,26 @@ watch(
     assert.ok(turns >= PAGES / 2, `${turns} turns of the event loop`)
   },
 )
+
+watch('begins when no thread fills a read model any more', async ({ store, readModels, stopping }) => {
+  await store.append('a', newEvents(life('a', 1)), 'none')
+  const filled = Promise.withResolvers<void>()
+  let wholeReads = 0
+  const counting = forward(store, (options) => {
+    if (!options.types) wholeReads++
+    return store.subscribe(options)
+  })
+  const fill: Fill = ({ name }) => (name === runs.name ? filled.promise : Promise.resolve())
+  const projectors = new Projectors({ store: counting, readModels, logger: silent, fill })
+  const running = projectors.run(stopping.signal)
+  const head = await store.head()
+  for (const name of projectors.names.filter((each) => each !== nameOf(runs)))
+    await projectors.reach(name, head)
+  assert.is(wholeReads, 0)
+  filled.resolve()
+  await until(() => wholeReads === 1)
+  stopping.abort()
+  await running
+})
 
 watch.run()

@@ -224,7 +224,6 @@ for (const [what, answer, left] of [
             ? Promise.reject(new AppError('unavailable', 'no answer'))
             : Promise.resolve(answer === 'found' ? [old.validation_cname_value] : []),
       },
-      from: await node.store.head(),
       logger: silent,
       checkMs: CHECK_MS,
     })

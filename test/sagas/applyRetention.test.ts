@@ -21,12 +21,13 @@ const saga = ({ views, signal }: Node, store: EventStore): void =>
 
 const rule = suite('the rules of retention')
 const DAY = 86_400
-const deliveryOf = (event: DomainEvent): Delivery => ({
+const deliveryOf = (event: DomainEvent, at: { revision?: number; stream?: string }): Delivery => ({
   event: {
     id: 'fact',
-    stream: 's',
+    stream: streamOf.stream('s'),
     event,
     revision: 0,
+    ...at,
     cursor: '1',
     at: now,
     metadata: { correlation_id: 'c' },
@@ -34,8 +35,13 @@ const deliveryOf = (event: DomainEvent): Delivery => ({
   ack() {},
   retry() {},
 })
-const kept = (event: DomainEvent, plan: Plan | undefined, seconds: number | null) => {
-  const delivery = deliveryOf(event)
+const kept = (
+  event: DomainEvent,
+  plan: Plan | undefined,
+  seconds: number | null,
+  at: { revision?: number; stream?: string } = {},
+) => {
+  const delivery = deliveryOf(event, at)
   reacting(applyRetentionCore)
     .given()
     .when({ delivery, plan })
@@ -57,6 +63,11 @@ rule('the first part of the output of a run sets how long all of it is kept', ()
   kept(logged(0), 'free', 7 * DAY)
   kept(logged(1), 'free', null)
 })
+rule('the first place of an expired fact sets how long the rest of its stream is kept', () => {
+  kept({ type: 'FactExpired' }, 'free', 7 * DAY)
+  kept({ type: 'FactExpired' }, 'free', null, { revision: 1 })
+  kept({ type: 'FactExpired' }, undefined, 2 * DAY, { stream: streamOf.request('hash') })
+})
 rule('a reply under a key is kept two days, whatever the plan', () => {
   const claimed = {
     type: 'RequestClaimed',
@@ -65,7 +76,7 @@ rule('a reply under a key is kept two days, whatever the plan', () => {
     fingerprint: 'f',
     holder: 'h',
   } as const
-  kept({ ...claimed, at: now, until: now }, undefined, 2 * DAY)
+  kept({ ...claimed, at: now, until: now }, undefined, 2 * DAY, { stream: streamOf.request('hash') })
 })
 rule.run()
 

@@ -88,4 +88,14 @@ recovery('leaves a worker alone that was registered since its runs were found', 
   assert.not.ok((await node.typesIn(run.stream_id)).includes('RunFailed'))
   await node.close()
 })
+recovery('does not wait for a read model that has stopped and that it does not read', async () => {
+  const node = await openNode(undefined, { stopped: 'audit' })
+  const recovered: string[] = []
+  const liveness = { isLost: () => false, forget: (id: string) => void recovered.push(id) }
+  void runSaga(recoverRuns({ ...node, liveness, logger: silent }), { logger: silent, clock }, node.signal)
+  const { stream_id } = await startRun(node, newId())
+  await until(() => recovered.length === 1)
+  assert.ok((await node.typesIn(stream_id)).includes('RunFailed'))
+  await node.close()
+})
 recovery.run()
