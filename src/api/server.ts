@@ -6,7 +6,7 @@ import type Koa from 'koa'
 import { STOPPING_MS } from '../commands/runs/requestRun.ts'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { addressOf, isTrusted, type TrustedProxies } from '../ports/trustedProxies.ts'
+import { addressOf, isTrusted, networkOf, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AddressLimit } from './http/addressLimit.ts'
 import { GatheredMessage } from './http/gatheredMessage.ts'
 import { isMisdirected } from './http/misdirected.ts'
@@ -144,8 +144,9 @@ const limitOf = ({ trustedProxies, logger, onAccepted }: Options): ((socket: Soc
     if (address === null || isTrusted(trustedProxies, address)) return
     if (limit.take(address)) return void socket.on('close', () => limit.giveBack(address))
     socket.destroy()
-    if (reported.has(address) || reported.size >= MAX_CONNECTIONS) return
-    reported.add(address)
+    const network = networkOf(address)
+    if (reported.has(network) || reported.size >= MAX_CONNECTIONS) return
+    reported.add(network)
     const message = `One address has ${MAX_CONNECTIONS_PER_ADDRESS} connections; more are closed. If it is your proxy, name it in SVC_TRUSTED_PROXIES`
     logger.warn(message, { address })
   }

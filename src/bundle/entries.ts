@@ -40,7 +40,7 @@ export const findEntries = ({ folder, src }: Settings): readonly Entry[] => {
 const noModules = (src: string) =>
   messageAbout(
     null,
-    `expected modules (.ts, .tsx, .mts, .cts, .js, .jsx, .mjs or .cjs) in ${src === '.' ? 'the folder' : src}, outside of names that begin with "_" or "."; found none`,
+    `expected modules (.ts, .tsx, .mts, .cts, .js, .jsx, .mjs or .cjs) in ${src === '.' ? 'the folder' : src}, outside of names that begin with "_" or "."; found none. svc init creates a first one`,
   )
 
 /** Every file in the places of namespaces, relative to `dir`. Linked folders are not followed, because they may be circles. */

@@ -90,7 +90,7 @@ export const openBundler = async (settings: Settings): Promise<Bundler> => {
   return {
     async rebuild() {
       const entries = findEntries(settings)
-      const result = await resultOf(await contextFor(entries))
+      const result = await resultOf(await contextFor(entries), folder)
       const { inputs } = result.metafile
       const own = Object.keys(inputs).filter((path) => !path.includes('node_modules/') && !path.includes(':'))
       const errors = [
@@ -119,7 +119,7 @@ export const openBundler = async (settings: Settings): Promise<Bundler> => {
           [...assets].map(([path, { length }]) => ({ path: join(src, path), bytes: length })),
         ),
         warnings: [
-          ...result.warnings.map(messageIn),
+          ...result.warnings.map((warning) => messageIn(warning, folder)),
           ...missingAssets(settings, { sources: own, assets: new Set(assets.keys()) }),
         ],
       }
@@ -133,11 +133,11 @@ export const openBundler = async (settings: Settings): Promise<Bundler> => {
   }
 }
 
-const resultOf = async (context: BuildContext<Options>): Promise<BuildResult<Options>> => {
+const resultOf = async (context: BuildContext<Options>, folder: string): Promise<BuildResult<Options>> => {
   try {
     return await context.rebuild()
   } catch (error) {
-    const messages = messagesOf(error)
+    const messages = messagesOf(error, folder)
     throw messages ? new BundleFailed(messages) : error
   }
 }

@@ -29,7 +29,12 @@ export const connectionHere = (profile?: string): Connection => {
   const found = namedConnection(config, profile) ?? localConnection(config)
   return config.apiKey === null
     ? found
-    : { ...found, key: checkedToken('SVC_KEY', config.apiKey), what: 'API key', fix: 'set SVC_KEY' }
+    : {
+        ...found,
+        key: checkedToken(config.apiKeyName, config.apiKey),
+        what: `API key in ${config.apiKeyName}`,
+        fix: 'set a key of this service',
+      }
 }
 
 /** The URL of the same service. It needs no key. */

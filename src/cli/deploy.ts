@@ -2,6 +2,7 @@ import type { Bundle } from '../bundle/bundle.ts'
 import { bundleOnce } from '../bundle/bundleOnce.ts'
 import { inspectZip } from '../bundle/inspectZip.ts'
 import { projectName, readSettings } from '../bundle/settings.ts'
+import type { Build } from '../client/api.ts'
 import type { Client } from '../client/client.ts'
 import { functionChanges } from '../domain/functionChanges.ts'
 import { FOLDER_ARGUMENT } from './build.ts'
@@ -50,6 +51,7 @@ export const deployCommand = command({
     signal.throwIfAborted()
     const bar = bundle.zip.length > BIG_UPLOAD ? progress('bytes') : null
     const isDry = options['dry-run']
+    const before = isDry ? null : await deployedBuild(client, project, signal)
     const outcome: Outcome = isDry
       ? await preview(client, project, bundle, signal)
       : await deployBundle(client, {
@@ -77,16 +79,24 @@ export const deployCommand = command({
         changesText(outcome.changes) +
         inputsText(inputs) +
         warningsText(warnings) +
-        `${project}: ${bytes(bundle.zip.length)}, ${endOf(outcome, isDry)}\n`,
+        `${project}: ${bytes(bundle.zip.length)}, ${endOf(outcome, { isDry, before })}\n`,
     }
   },
 })
 
-const endOf = ({ build_id, deployed, project, removes_all_handlers }: Outcome, isDry: boolean): string => {
+const endOf = (
+  { build_id, deployed, project, removes_all_handlers }: Outcome,
+  { isDry, before }: { readonly isDry: boolean; readonly before: Build | null },
+): string => {
   if (!deployed) return `unchanged: the build is deployed already`
   if (isDry) return `nothing was changed${removes_all_handlers ? '; a deployment removes all handlers' : ''}`
-  return `deployed as ${build_id}; svc rollback ${project} returns to the build before`
+  const undo = before?.build_type === 'release' ? `; svc rollback ${project} returns to the build before` : ''
+  return `deployed as ${build_id}${undo}`
 }
+
+/** The deployed build; null if there is none. */
+const deployedBuild = (client: Client, project: string, signal: AbortSignal): Promise<Build | null> =>
+  ifFound(client.request('GET /v1/projects/{project}/builds/deployed', { path: { project }, signal }))
 
 /** Compares a bundle with the deployed build. The functions of both are read on this machine. */
 const preview = async (
@@ -96,8 +106,7 @@ const preview = async (
   signal: AbortSignal,
 ): Promise<Outcome> => {
   const known = await ifFound(releaseWith(client, project, hash, { signal }))
-  const deployed = 'GET /v1/projects/{project}/builds/deployed'
-  const current = await ifFound(client.request(deployed, { path: { project }, signal }))
+  const current = await deployedBuild(client, project, signal)
   const before = current ? await inspectZip(await downloaded(client, project, current.build_id, signal)) : []
   const after = await inspectZip(zip)
   const functions = after.map(toFunction)

@@ -3,7 +3,7 @@ import { type CliCommand, command, type Printed } from './command.ts'
 import { prettyJson, runColumns } from './runText.ts'
 import { envLine, streamLine } from './streamLines.ts'
 import { type Column, fieldsOf } from './table.ts'
-import { DEFAULT_LIMIT, idOf, INPUT, jsonOrInput, limit, parsedJson } from './values.ts'
+import { DEFAULT_LIMIT, idempotencyKey, idOf, INPUT, jsonOrInput, limit, parsedJson } from './values.ts'
 import { take } from './take.ts'
 
 const columns: readonly Column<Event>[] = [
@@ -54,7 +54,7 @@ export const eventCommands: readonly CliCommand[] = [
         description: 'continue this stream (default: a new one)',
         parse: idOf('a stream'),
       },
-      'idempotency-key': { value: 'KEY', description: 'a repetition with the same key publishes nothing' },
+      'idempotency-key': idempotencyKey('publishes nothing'),
     },
     examples: [
       `svc send order:created '{"id": 7}'`,
@@ -73,7 +73,10 @@ export const eventCommands: readonly CliCommand[] = [
       if (follow) {
         let failed = false
         let unhandled: EventPublished['data'] | null = null
-        for await (const event of service.sendAndFollow<string>(type, event_data, given)) {
+        for await (const event of service.sendAndFollow<string>(type, event_data, {
+          ...given,
+          times: true,
+        })) {
           if (event.event === 'event:published') unhandled = event.data
           else if (event.event === 'run:fail') failed ||= event.data.run.status === 'failed'
           if ('run' in event.data && event.data.run.event_id === unhandled?.event_id) unhandled = null
@@ -115,7 +118,8 @@ export const eventCommands: readonly CliCommand[] = [
       try {
         await service.request('GET /v1/env', { signal }) // a follower would wait for a service that does not answer
         if (stream !== undefined)
-          for await (const event of service.follow(stream, given)) await print(streamLine(event, paint))
+          for await (const event of service.follow(stream, { ...given, times: true }))
+            await print(streamLine(event, paint))
         else for await (const event of service.followEnv(given)) await print(envLine(event, paint))
       } catch (error) {
         if (!signal.aborted) throw error // else it was followed to its end

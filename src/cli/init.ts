@@ -6,6 +6,7 @@ import { makeFolder } from '../disk/makeFolder.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { command } from './command.ts'
+import { asEditor } from './fileModes.ts'
 
 const HELLO = `import { emit, fn } from 'svc'
 
@@ -83,13 +84,16 @@ interface Files {
   readonly kept: readonly string[]
 }
 
+const NEXT = 'next: npx svc dev starts a service here and deploys the functions after each save\n'
+
 const resultOf = (folder: string, { created, changed, kept }: Files) => {
   const lines = [
     ...created.map((path) => `  + ${path}`),
     ...changed.map((path) => `  ~ ${path} ("type": "module" added)`),
     ...kept.map((path) => `  = ${path} (kept)`),
   ]
-  return { json: { folder, created, changed, kept }, text: `${onOneLine(folder)}\n${lines.join('\n')}\n` }
+  const text = `${onOneLine(folder)}\n${lines.join('\n')}\n${NEXT}`
+  return { json: { folder, created, changed, kept }, text }
 }
 
 /** Whether `type` was added. `npm i` in an empty folder writes a package.json without it, and the modules are ES modules. */
@@ -110,7 +114,7 @@ const openWriting = () => {
       writing(file, () => {
         const folder = makeFolder(dirname(file))
         if (folder !== undefined) made.push(folder)
-        const fd = openSync(file, 'wx', 0o644)
+        const fd = openSync(file, 'wx')
         made.push(file)
         try {
           writeFileSync(fd, text)
@@ -128,7 +132,7 @@ const openWriting = () => {
 
 const writing = (file: string, write: () => void): void => {
   try {
-    write()
+    asEditor(write)
   } catch (error) {
     throw new AppError('bad_request', `folder: cannot write ${onOneLine(file)}: ${messageOf(error)}`, {
       cause: error,

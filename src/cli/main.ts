@@ -2,11 +2,12 @@ import '../process/codeCache.js'
 
 // Loaded when the cache is there: without it, a command takes twice as long to start.
 const { runCli } = await import('./cli.ts')
+const { keepFilesPrivate } = await import('./fileModes.ts')
 const { openTerminal } = await import('./terminal.ts')
 
 process.removeAllListeners('warning') // those of Node are for the developers of svc
 
-process.umask(0o077) // other users have no access to files that a command writes
+keepFilesPrivate()
 
 const interrupted = new AbortController()
 // A second signal ends the process at once.

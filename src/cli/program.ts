@@ -19,6 +19,9 @@ export interface Values {
   readonly profile: string | undefined
 }
 
+/** The short names that many programs have for these commands. */
+const ALIASES: Readonly<Record<string, string>> = { list: 'ls', remove: 'rm' }
+
 interface Given {
   readonly version: string
   readonly write: (text: string) => void
@@ -64,11 +67,13 @@ const commandAt = (
   args: readonly string[],
 ): { readonly command: Command; readonly rest: readonly string[] } => {
   const [first] = args
-  const next = within.commands.find((each) => each.name() === first)
+  const next = within.commands.find((each) => first !== undefined && namesOf(each).includes(first))
   if (next) return commandAt(next, args.slice(1))
   const isArgument = first !== undefined && !first.startsWith('-')
   return { command: (isArgument && defaults.get(within)) || within, rest: args }
 }
+
+const namesOf = (command: Command): readonly string[] => [command.name(), ...command.aliases()]
 
 /** The commands that run when a group is named without a command. */
 const defaults = new WeakMap<Command, Command>()
@@ -142,6 +147,8 @@ const addCommand = (parent: Command, declared: CliCommand, run: Given['run']): v
     .summary(summary)
     .description(description)
     .addHelpText('after', examplesOf(examples))
+  const alias = ALIASES[name]
+  if (alias !== undefined) command.alias(alias)
   if (runsByGroup) defaults.set(parent, command)
   for (const [argument, spec] of listed) command.addArgument(argumentOf(argument, spec))
   for (const { added } of options) command.addOption(added)

@@ -34,19 +34,29 @@ export const runColumns: readonly Column<Run>[] = [
 ]
 
 type Failure = NonNullable<Run['error']>
-type Cause = Pick<Failure, 'message' | 'name' | 'stack'> & { readonly cause?: unknown }
+type Cause = Pick<Failure, 'message' | 'name' | 'stack'> & {
+  readonly cause?: unknown
+  /** Those of an `AggregateError`. */
+  readonly errors?: unknown
+}
 
 const headOf = ({ name, message }: Cause): string =>
   name === undefined || name === 'Error' ? message : `${name}: ${message}`
 
-/** Causes of an error that are shown. */
+/** Levels of causes that are shown. */
 const MAX_CAUSES = 5
 
-const causesOf = ({ cause }: Cause, room = MAX_CAUSES): readonly string[] => {
-  const next = cause as Cause | undefined
-  return next === undefined || next === null || room === 0
-    ? []
-    : [`  caused by ${onOneLine(headOf(next))}`, ...causesOf(next, room - 1)]
+/** The causes of an error and the errors that it collects, each on a line below its own. */
+const causesOf = ({ cause, errors }: Cause, level = 1): readonly string[] => {
+  if (level > MAX_CAUSES) return []
+  const below = (word: string, next: Cause) => [
+    `${'  '.repeat(level)}${word} ${onOneLine(headOf(next))}`,
+    ...causesOf(next, level + 1),
+  ]
+  return [
+    ...(Array.isArray(errors) ? (errors as readonly Cause[]).flatMap((each) => below('one of', each)) : []),
+    ...(cause === undefined || cause === null ? [] : below('caused by', cause as Cause)),
+  ]
 }
 
 /** The error of a run on lines of their own, first its place in the source of the user. */

@@ -8,7 +8,17 @@ import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { errorText, prettyJson, runColumns, runText } from './runText.ts'
 import { take } from './take.ts'
-import { DEFAULT_LIMIT, idOf, INPUT, jsonOrInput, limit, oneOf, parsedJson, seconds } from './values.ts'
+import {
+  DEFAULT_LIMIT,
+  idempotencyKey,
+  idOf,
+  INPUT,
+  jsonOrInput,
+  limit,
+  oneOf,
+  parsedJson,
+  seconds,
+} from './values.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 /** The interval at which new lines of output are read. */
@@ -77,6 +87,7 @@ export const runCommands: readonly CliCommand[] = [
     },
     options: {
       project: { value: 'PROJECT', description: 'the project of the function (default: any)' },
+      'idempotency-key': idempotencyKey('returns the same run'),
       ...noWait,
     },
     examples: [
@@ -89,8 +100,12 @@ export const runCommands: readonly CliCommand[] = [
       const values = await Promise.all(
         args.map(async (each) => (each === INPUT ? parsedJson(await input()) : each)),
       )
-      const { project } = options
-      const given = { signal, ...(project !== undefined && { project }) }
+      const { project, 'idempotency-key': key } = options
+      const given = {
+        signal,
+        ...(project !== undefined && { project }),
+        ...(key !== undefined && { idempotencyKey: key }),
+      }
       const call = client().callWith<string>(ref, values, given)
       const event = await call.catch(async (error: unknown) => {
         if (!(error instanceof ServiceError && error.code === 'bad_request')) throw error

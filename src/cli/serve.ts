@@ -13,10 +13,12 @@ const nodeOptions = (): readonly string[] => {
   const { scripts } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as {
     readonly scripts: { readonly start: string }
   }
-  const [, ...options] = scripts.start.split(' ').slice(0, -1) // the first is node, the last the program
-  return options.map((option) =>
-    option.startsWith('./src/') ? fileURLToPath(new URL(option.slice('./src/'.length), code)) : option,
-  )
+  const words = scripts.start.split(' ')
+  return words
+    .slice(words.indexOf('node') + 1, -1)
+    .map((option) =>
+      option.startsWith('./src/') ? fileURLToPath(new URL(option.slice('./src/'.length), code)) : option,
+    )
 }
 
 /** The arguments of Node that start the service. */
@@ -32,7 +34,7 @@ export const serveCommand = command({
   examples: ['svc serve', 'PORT=9000 SVC_DATA_DIR=/var/lib/svc svc serve'],
   run() {
     if (process.platform === 'win32' || process.execve === undefined)
-      throw new AppError('bad_request', 'svc serve needs Linux or macOS; run npm start here')
+      throw new AppError('bad_request', 'svc serve needs Linux or macOS')
     return process.execve(process.execPath, [process.execPath, ...serviceArguments()])
   },
 })

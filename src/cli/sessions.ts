@@ -39,10 +39,11 @@ export const sessionCommands: readonly CliCommand[] = [
   command({
     group,
     name: 'list',
+    isDefault: true,
     summary: 'list the active sessions of the API key',
     description: 'Lists the active sessions that the API key has issued, without their tokens.',
     ofEnvironment: true,
-    examples: ['svc sessions list', 'svc sessions list --json'],
+    examples: ['svc sessions', 'svc sessions list --json'],
     run: ({ environment, table }) => session.list(environment(), table),
   }),
   command({

@@ -23,9 +23,10 @@ export const streamLine = (event: StreamEvent | EventPublished, paint: Paint): P
       }
     }
     case 'stream:data': {
-      const { data_type, payload, run_id } = event.data
+      const { data_type, payload, run_id, emitted_at } = event.data
       const shown = `${data_type}  ${JSON.stringify(payload)}  ${run_id}`
-      return { json: event, text: `${clock.iso()}  ${'data'.padEnd(9)}  ${onOneLine(shown)}\n` }
+      const time = emitted_at ?? clock.iso() // an older service sends none
+      return { json: event, text: `${time}  ${'data'.padEnd(9)}  ${onOneLine(shown)}\n` }
     }
     default: {
       const { run } = event.data

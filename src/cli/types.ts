@@ -8,6 +8,7 @@ import { AppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { FOLDER_ARGUMENT } from './build.ts'
 import { command } from './command.ts'
+import { asEditor } from './fileModes.ts'
 import { type TypedFunction, typesText } from './typesText.ts'
 import { newFile } from './values.ts'
 
@@ -37,7 +38,7 @@ export const typesCommand = command({
     const refs = functions.map(({ ref }) => ref)
     return {
       json: { file: out, changed, functions: refs, events },
-      text: onOneLine(`${out}: ${refs.length} functions, ${events.length} events`) + '\n',
+      text: `${onOneLine(out)}  functions: ${refs.length}  events: ${events.length}\n`,
     }
   },
 })
@@ -56,7 +57,7 @@ const functionsOf = async (settings: Settings, out: string): Promise<readonly Ty
 
 const write = (file: string, text: string): void => {
   try {
-    writeFileSync(file, text)
+    asEditor(() => writeFileSync(file, text))
   } catch (error) {
     throw new AppError('bad_request', `out: cannot write ${onOneLine(file)}: ${messageOf(error)}`, {
       cause: error,

@@ -85,3 +85,9 @@ export const limit = {
 } as const
 
 export const DEFAULT_LIMIT = 20
+
+/** A request with an idempotency key has one effect, however often it is repeated. `effect`: what a repetition does. */
+export const idempotencyKey = (effect: string) => ({
+  value: 'KEY',
+  description: `a repetition with the same key ${effect}`,
+})

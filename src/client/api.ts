@@ -1256,6 +1256,10 @@ export interface Operations {
   }
   /** Publish an event and follow its stream */
   'POST /v1/streams/subscribe-with-event': {
+    readonly query?: {
+      /** `true`: `stream:data` has `emitted_at`, the time at which the service stored the data */
+      readonly times?: 'true' | 'false'
+    }
     readonly body: {
       readonly event_type?: string
       /** Another name for `event_type` */
@@ -1351,6 +1355,14 @@ export interface Operations {
     /** The media type of the body. */
     readonly type: string
     readonly reply: FileUpload
+  }
+  /** Download the file at a path */
+  'GET /v1/files/download/{path}': {
+    readonly path: {
+      /** Path of the file; may contain slashes */
+      readonly path: string
+    }
+    readonly reply: Response
   }
   /** Get the metadata of a file */
   'GET /v1/files/{file_id}': {

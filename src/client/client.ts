@@ -48,13 +48,16 @@ export interface CallOptions extends PublishOptions {
   readonly project?: string
 }
 
-export interface FollowOptions extends RequestOptions {
+interface WithTimes {
+  /** `stream:data` has the time at which the service stored the data. */
+  readonly times?: boolean
+}
+
+export interface FollowOptions extends RequestOptions, WithTimes {
   /** Begins after the event with this id, at the `start` or at the `end` of the stream. Default `start`. */
   readonly from?: string
   /** Only runs of this project, by id or name. */
   readonly project?: string
-  /** `stream:data` has the time at which the service stored the data. */
-  readonly times?: boolean
   /** Called each time the connection is established. */
   readonly onOpen?: () => void
 }
@@ -200,7 +203,7 @@ export interface Client<C extends Contract = Registered> {
   /** Publishes an event and follows its stream. The first event is always `event:published`. */
   sendAndFollow<Type extends string>(
     type: Named<C['events'], Type>,
-    ...rest: [...DataArgument<C['events'], Type>, options?: PublishOptions]
+    ...rest: [...DataArgument<C['events'], Type>, options?: PublishOptions & WithTimes]
   ): AsyncIterable<EventPublished | StreamEvent>
   /** Follows all activity of the environment until the signal aborts. */
   followEnv(options?: FollowEnvOptions): AsyncIterable<EnvEvent>

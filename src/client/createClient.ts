@@ -46,23 +46,29 @@ export const createClient = <C extends Contract = Registered>(options: ClientOpt
     async *follow(stream_id: string, { from = 'start', project, times, signal, onOpen }: FollowOptions = {}) {
       const input = {
         path: { stream_id },
-        query: { ...(project !== undefined && { project }), ...(times && { times: 'true' }) },
+        query: { ...(project !== undefined && { project }), ...timesOf(times) },
         ...withSignal(signal),
       }
       for await (const event of followEvents({ send, operation: FOLLOW, input, from, onOpen }))
         yield event as StreamEvent
     },
 
-    async *sendAndFollow(event_type: string, event_data?: unknown, given: PublishOptions = {}) {
+    async *sendAndFollow(
+      event_type: string,
+      event_data?: unknown,
+      { times, ...given }: PublishOptions & Pick<FollowOptions, 'times'> = {},
+    ) {
+      const query = timesOf(times)
       const followed = {
         send,
         operation: 'POST /v1/streams/subscribe-with-event',
-        input: publication(event_type, event_data, given),
+        input: { ...publication(event_type, event_data, given), query },
         from: undefined,
         resume: ({ data }: { readonly data: unknown }) => ({
           operation: FOLLOW,
           input: {
             path: { stream_id: (data as EventPublished['data']).stream_id },
+            query,
             ...withSignal(given.signal),
           },
         }),
@@ -113,6 +119,8 @@ export const createClient = <C extends Contract = Registered>(options: ClientOpt
 
 const withSignal = (signal: AbortSignal | undefined): { readonly signal?: AbortSignal } =>
   signal === undefined ? {} : { signal }
+
+const timesOf = (times: boolean | undefined): { readonly times?: 'true' } => (times ? { times: 'true' } : {})
 
 const publication = (
   event_type: string,

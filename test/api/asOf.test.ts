@@ -27,7 +27,7 @@ const now = async (): Promise<string> => {
 const then = <T>(path: string, as_of: string): Promise<T> =>
   api.get(`${path}${path.includes('?') ? '&' : '?'}as_of=${as_of}`)
 const listThen = async <T>(path: string, as_of: string): Promise<T[]> =>
-  (await api.page<T>(`${path}?limit=100&as_of=${as_of}`)).data
+  (await api.page<T>(`${path}${path.includes('?') ? '&' : '?'}limit=100&as_of=${as_of}`)).data
 
 const name = `past-${newId()}`
 const before = await now()
@@ -163,7 +163,26 @@ past('of runs has those that had started, with the status that they had', async 
   assert.is((await then<Run>(`/runs/${run.run_id}`, at)).status, 'running')
   const [listed] = await listThen<Run>('/runs', at)
   assert.equal([listed?.run_id, listed?.status], [run.run_id, 'running'])
-  isRefused(await api.send('GET', `/runs?status=running&as_of=${at}`), /status: expected none with as_of/)
+})
+
+past('of runs is filtered by the state that they had', async () => {
+  const ended = await call(api, 'f/add', 3, 4)
+  const replayed = await operator.page<{ position: string; type: string }>(
+    `${server.url}/operator/audit/replay?resource=${ended.run_id}&limit=100`,
+  )
+  const at = replayed.data.find(({ type }) => type === 'RunStarted')?.position ?? ''
+  const idsThen = async (filter: string) =>
+    (await listThen<Run>(`/runs?${filter}`, at)).map(({ run_id }) => run_id)
+  for (const filter of [
+    'status=running',
+    'final=false',
+    `status=running&stream=${ended.stream_id}`,
+    `chain=${ended.run_id}&status=running`,
+  ])
+    assert.equal(await idsThen(filter), [ended.run_id], filter)
+  for (const filter of ['status=succeeded', 'final=true', 'text=f/add'])
+    assert.is((await idsThen(filter)).includes(ended.run_id), filter.startsWith('text'), filter)
+  assert.equal(await idsThen(`status=succeeded&stream=${ended.stream_id}`), [])
 })
 
 past('is returned to many requests at once, one after the other', async () => {

@@ -68,6 +68,45 @@ reading('downloads with type, name and ETag, as an attachment', async () => {
   assert.match(disposition, /^attachment; filename="[\x20-\x7e]*"; filename\*=UTF-8''[\w%.-]+$/)
 })
 
+reading('downloads by path as by id, with ranges and ETags', async () => {
+  const content = 'by path'
+  const path = `at/${encodeURIComponent('ü b%#?.txt')}`
+  const file = await put(path, content, { type: 'text/csv' })
+  const at = `/files/download/${path}`
+  const { status, text, headers } = await api.send('GET', at)
+  const byId = await get(file.file_id)
+  assert.equal([status, text, headers.get('content-type')], [200, content, 'text/csv'])
+  for (const name of ['etag', 'content-disposition', 'content-security-policy', 'last-modified'])
+    assert.is(headers.get(name), byId.headers.get(name))
+  const part = await api.send('GET', at, { headers: { Range: 'bytes=3-' } })
+  assert.equal([part.status, part.text], [206, 'path'])
+  const same = await api.send('GET', at, { headers: { 'If-None-Match': file.etag } })
+  assert.equal([same.status, same.text], [304, ''])
+  const head = await api.send('HEAD', at)
+  assert.equal([head.status, head.headers.get('content-length')], [200, '7'])
+  await put('at/download', 'last')
+  assert.is((await api.send('GET', '/files/download/at/download')).text, 'last')
+})
+
+reading('by path refuses another environment, another path, and what is no path', async () => {
+  await put('a/theirs.txt', 'secret')
+  const statusOf = async (by: Api, path: string) => (await by.send('GET', `/files/download/${path}`)).status
+  assert.equal(
+    [
+      await statusOf(api, 'a/theirs.txt'),
+      await statusOf(other, 'a/theirs.txt'),
+      await statusOf(api, 'a/none.txt'),
+      await statusOf(api, 'a//b'),
+      await statusOf(api, 'a/b%0a'),
+      await statusOf(api, ''),
+      await statusOf(mine, 'a/mine.txt'),
+      await statusOf(mine, 'a/theirs.txt'),
+      await statusOf(mine, 'a%2ftheirs.txt'),
+    ],
+    [200, 404, 404, 400, 400, 404, 404, 403, 403],
+  )
+})
+
 reading('answers HEAD as it answers GET, without the content', async () => {
   const file = await put('head', 'head!')
   const response = await fetch(`${url}/v1/files/${file.file_id}/download`, {

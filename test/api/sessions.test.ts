@@ -17,9 +17,11 @@ const keys = await addEnvironment(
   { 'run:*': ['read'], 'session:*': ['create'], 'key:*': ['create'] },
   { 'run:*': ['read'] },
   EVERYTHING,
+  EVERYTHING,
 )
 const server = await startServer({ dataDir })
-const [api, sibling, narrow, mayNot, lister] = keys.map((key) => openApi(server.url, key)) as [
+const [api, sibling, narrow, mayNot, lister, many] = keys.map((key) => openApi(server.url, key)) as [
+  Api,
   Api,
   Api,
   Api,
@@ -112,6 +114,34 @@ sessions('are created by API keys alone: by sessions and service keys 403 forbid
   const key = as(api, await newServiceKey(api, READ))
   for (const path of ['/sessions', '/service-keys'])
     await isRefusedWith(key, ['POST', path, { permissions: READ }], [403, 'forbidden'])
+})
+
+sessions(
+  'permissions and metadata of many objects are refused, as lists would need too much memory',
+  async () => {
+    const paths = Array.from({ length: 3000 }, (_, n) => [`run:${n}`, ['read']])
+    for (const path of ['/sessions', '/service-keys'])
+      for (const [field, body] of [
+        ['metadata', { permissions: READ, metadata: Array(20_000).fill({}) }],
+        ['permissions', { permissions: Object.fromEntries(paths) }],
+      ] as const) {
+        const { message } = await api.refused('POST', path, body)
+        assert.is(message, `${field}: expected fewer lists, objects and fields`)
+      }
+  },
+)
+
+sessions('GET /sessions: pages of more sessions than are read at once, the newest first', async () => {
+  const ids: string[] = []
+  for (let n = 0; n < 120; n++)
+    ids.unshift((await newSession(many, READ, { expires_in: 1000 + ((n * 7) % 120) })).session_id)
+  const listed: string[] = []
+  for (let offset = 0; offset < 120; offset += 50) {
+    const { data, pagination } = await many.page<Session>(`/sessions?limit=50&offset=${offset}`)
+    listed.push(...data.map(({ session_id }) => session_id))
+    assert.is(pagination.total, 120)
+  }
+  assert.equal(listed, ids)
 })
 
 sessions('GET /sessions: active sessions of the calling API key, without token', async () => {

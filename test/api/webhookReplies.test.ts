@@ -95,6 +95,8 @@ const PROXY_COMMANDS = {
   'X-LiteSpeed-Location': '/etc/passwd',
   'X-Reproxy-URL': 'http://127.0.0.1',
   'Surrogate-Control': 'content="ESI/1.0"',
+  'X-Envoy-Immediate-Health-Check-Fail': 'true',
+  'L5d-Success-Class': '0.0',
 }
 const CONNECTION = {
   Connection: 'close, X-Hop',
@@ -152,6 +154,8 @@ for (const [what, headers, message] of [
   ['a list with an object', { 'X-A': ['a', {}] }, /expected text in "x-a"/],
   ['101 headers', Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`x-${n}`, '1'])), /at most 100/],
   ['more than 16 KiB', { 'X-A': 'x'.repeat(16 << 10) }, /16384 bytes/],
+  ['a long name with many values', { [`X-${'a'.repeat(200)}`]: Array(90).fill('') }, /16384 bytes/],
+  ['more than 100 values of one name', { 'X-A': Array(101).fill('') }, /at most 100/],
 ] as const) {
   answering(`with ${what} in its headers is an error of the function that says so`, async () => {
     const {

@@ -95,6 +95,52 @@ bundler('names the place of a mistake, in the characters of the line', async () 
   )
 })
 
+bundler('says what to do about imports that cannot be resolved, about all of them at once', async () => {
+  const specifiers = {
+    './price': 'did you mean "./prices.ts"?',
+    '../lib/mony': 'did you mean "../lib/money.tsx"?',
+    './parts': 'did you mean "./parts/index.mts"?',
+    './nothing': null,
+    'fs/promise': 'did you mean "fs/promises"?',
+    loddash: 'did you mean "lodash"?',
+    '@acme/emial/send': 'did you mean "@acme/email"?',
+    'lodash/missing': 'the package lodash is installed, and does not export this path',
+    'stripe/webhooks': 'the package is not installed: npm i stripe',
+    '@stripe/sdk': 'the package is not installed: npm i @stripe/sdk',
+    '@/lib': 'define it in `paths` of tsconfig.json, or import a relative path',
+    '#lib': 'names that begin with # are defined by `imports` in package.json',
+  }
+  const folder = writeProject({
+    'src/a.ts': Object.keys(specifiers)
+      .map((name) => `import '${name}'`)
+      .join('\n'),
+    'src/prices.ts': 'export const b = 1',
+    'lib/money.tsx': '',
+    'src/parts/index.mts': '',
+    'src/parts.md': '',
+    'node_modules/lodash/package.json': '{"name": "lodash", "exports": {".": "./index.js"}}',
+    'node_modules/lodash/index.js': '',
+    'node_modules/@acme/email/package.json': '{"name": "@acme/email"}',
+  })
+  const messages = await refusedBundle(folder)
+  assert.equal(
+    messages.map(({ text }) => text),
+    Object.entries(specifiers).map(([name, advice]) =>
+      [`Could not resolve "${name}"`, advice].filter((part) => part !== null).join('; '),
+    ),
+  )
+})
+
+bundler('says which export was meant', async () => {
+  const [message] = await refusedBundle(
+    writeProject({
+      'src/a.ts': `import { priceof } from './b'\nexport const a = () => priceof`,
+      'src/b.ts': 'export const priceOf = 1',
+    }),
+  )
+  assert.is(message?.text, 'No matching export in "src/b.ts" for import "priceof"; did you mean "priceOf"?')
+})
+
 bundler('refuses two modules with one namespace, and a folder without modules', async () => {
   const [same] = await refusedBundle(writeProject({ 'src/a.ts': '', 'src/a.tsx': '' }))
   assert.equal([same?.file, same?.text], ['src/a.tsx', 'src/a.ts has the same namespace; rename one of them'])

@@ -221,6 +221,11 @@ deploy('sends the whole build and reports its progress', async () => {
   assert.ok(total > zip.length)
 })
 
+deploy('mentions svc rollback only if there is a build to return to', async () => {
+  const { out } = await svc('deploy', projectOf('fresh'))
+  assert.match(out, /\nfresh: .* deployed as [0-9a-f-]{36}\n$/)
+})
+
 deploy('is undone by svc rollback, which a second one undoes', async () => {
   const folder = projectOf('rolling')
   const first = await json<Deployed>('deploy', folder)

@@ -139,6 +139,11 @@ test('prints a refusal of the service at the declaration of the function', async
   )
   assert.equal([message?.['file'], message?.['line'], message?.['column']], ['src/broken.ts', 2, 14])
   assert.match(String(message?.['text']), /^late: Expected the key on-event, got on-events/)
+  const short = await refuses(
+    context,
+    "import { fn } from 'svc'\nexport const x = fn({ 'on-events': 'a' }, async () => 1)\n",
+  )
+  assert.equal([short?.['line'], short?.['column']], [2, 14]) // not the x of export
 })
 
 test('prints an error that a module throws when it is loaded at its line', async (context) => {
@@ -242,6 +247,18 @@ test('keeps context variables equal to the lines of .env.svc, and shows no value
   const keys = async () =>
     (await api.page<{ key: string }>('/projects/orders/context')).data.map(({ key }) => key)
   assert.equal((await keys()).sort(), ['BY_HAND', 'NEW_KEY', 'PAYMENT_KEY'])
+  writeFileSync(
+    join(folder, '.env.svc'),
+    '# keys\n\nexport PAYMENT_KEY="eight888\nno line"\nother-value\nNEW_KEY=1\nYAML: x\n',
+  )
+  const messages = (await dev.next('failed'))['messages'] as { file: string; line: number }[]
+  assert.equal(
+    messages.map(({ file, line }) => [file, line]),
+    [
+      ['.env.svc', 5],
+      ['.env.svc', 7],
+    ],
+  )
   rmSync(join(folder, '.env.svc'))
   assert.equal((await dev.next('secrets'))['removed'], ['NEW_KEY', 'PAYMENT_KEY'])
   assert.equal(await keys(), ['BY_HAND'])

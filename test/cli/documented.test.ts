@@ -7,9 +7,11 @@ const root = new URL('../../', import.meta.url)
 const pages = [
   'README.md',
   'infra/README.md',
-  ...readdirSync(new URL('docs/', root))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
+  ...['docs/', 'docs/guides/'].flatMap((folder) =>
+    readdirSync(new URL(folder, root))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => folder + name),
+  ),
 ]
 
 /** The invocations of `svc` in the code of a page, without the program. */

@@ -62,13 +62,14 @@ test('are secrets, whose values come from the standard input and are never print
   assert.is((await json<Run>('run', 'work/key')).result, 'owt\neno')
   await set('three')
   assert.is((await json<Run>('run', 'work/key')).result, 'eerht')
+  assert.equal(await svc('secrets', 'ls'), await svc('secrets', 'list'))
   const listed = await svc('secrets', 'list', '--json')
   assert.match(listed.out, '"key":"KEY","description":"d"')
   assert.not.match(listed.out, 'three')
   const empty = await set('')
   assert.equal([empty.code, empty.err], [2, 'svc: expected a value in the standard input, got nothing\n'])
   assert.is((await svc('secrets', 'remove', 'KEY')).code, 2)
-  assert.is((await svc('secrets', 'remove', 'KEY', '--yes')).out, 'Deleted KEY of work\n')
+  assert.is((await svc('secrets', 'rm', 'KEY', '--yes')).out, 'Deleted KEY of work\n')
   assert.equal(await json('secrets', 'list'), [])
 })
 
@@ -125,6 +126,7 @@ test('are sessions, which are valid until they are revoked', async () => {
   const status = async () => (await openApi(server.url, created.token).send('GET', '/env')).status
   assert.is(await status(), 200)
   assert.match((await svc('sessions', 'list')).out, created.session_id)
+  assert.match((await svc('sessions')).out, created.session_id)
   assert.is((await svc('sessions', 'revoke', created.session_id, '--yes')).code, 0)
   assert.is(await status(), 401)
   assert.is((await svc('sessions', 'create')).code, 2)

@@ -66,6 +66,18 @@ run('prints the result of the function as JSON', async () => {
   assert.equal(JSON.parse(out), { deep: ['x'] })
 })
 
+run('with the same idempotency key is one run, which every repetition prints', async () => {
+  const key = newId()
+  const ids = await Promise.all(
+    [1, 2, 3].map(
+      async () => (await json<Run>('run', 'work/add', '1', '2', '--idempotency-key', key)).run_id,
+    ),
+  )
+  assert.is(new Set(ids).size, 1)
+  const other = await svc('run', 'work/add', '3', '--idempotency-key', key)
+  assert.equal([other.code, /was used for another request/.test(other.err)], [1, true])
+})
+
 run('prints the run with --json', async () => {
   const done = await json<Run>('run', 'work/add', '2', '3')
   assert.equal([done.fn, done.status, done.result], ['work/add', 'succeeded', 5])
@@ -219,6 +231,8 @@ events('with --follow prints what happens until the stream is complete', async (
   )
   assert.match(words[0] ?? '', /^Published talk/)
   assert.equal(words.slice(1), ['started work/talk', 'data word', 'data word', 'succeeded work/talk', ''])
+  const times = out.match(/^\S+Z/gm) ?? []
+  assert.equal(times, times.toSorted(), 'live data has the time at which it was stored')
   assert.not.match(out, '\x1b')
 })
 

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
@@ -26,10 +27,29 @@ test('becomes the service, with the options of npm start', async () => {
     const given = readFileSync(`/proc/${process.pid}/cmdline`, 'utf8').split('\0').slice(1, -2)
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } }
     const root = globalThis.process.cwd()
-    assert.is(['node', ...given, 'src/main.ts'].join(' ').replace(`${root}/src`, './src'), scripts.start)
+    assert.is(
+      ['exec', 'node', ...given, 'src/main.ts'].join(' ').replace(`${root}/src`, './src'),
+      scripts.start,
+    )
   }
   process.kill('SIGTERM')
   assert.equal([await ended, err()], [0, ''])
+})
+
+test('leaves no service behind when npm start gets a signal', async () => {
+  const env = { ...process.env, ...envOf(tempDir()) }
+  const npm = spawn('npm', ['start'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  let out = ''
+  npm.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
+  const url = await until(() => /is ready on ([^\s"]+)/.exec(out)?.[1], { timeoutMs: 60_000 })
+  npm.kill('SIGTERM')
+  const isGone = () =>
+    fetch(`${url}/readyz`).then(
+      () => false,
+      () => true,
+    )
+  await until(isGone, { timeoutMs: 20_000 })
+  assert.match(out, 'SIGTERM: stopping')
 })
 
 test('stops in order at Ctrl-C', async () => {

@@ -255,7 +255,7 @@ keys('refuses a wrong operator token and a wrong API key with code 1', async () 
   ]
   assert.equal([wrong.code, other.code], [1, 1])
   assert.is(wrong.err, `svc: ${server.url} refused the operator token; set SVC_OPERATOR_TOKEN\n`)
-  assert.is(other.err, `svc: ${server.url} refused the API key; set SVC_KEY\n`)
+  assert.is(other.err, `svc: ${server.url} refused the API key in SVC_API_KEY; set a key of this service\n`)
 })
 keys.after(() => server.stop())
 

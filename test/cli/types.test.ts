@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
@@ -26,6 +26,8 @@ const created = async (): Promise<string> => {
   symlinkSync(root, join(folder, 'node_modules/svc'))
   return folder
 }
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777
 
 const test = suite('svc init and svc types', { timeoutMs: 120_000 })
 
@@ -57,6 +59,26 @@ test('create a project and the types of its names, which the compiler checks', a
     use(wrong)
     assert.match(await compiled(folder), expected)
   }
+})
+
+test('give files the modes of the umask of the user, as an editor does', async () => {
+  const before = process.umask(0o027)
+  try {
+    const folder = await created()
+    await cliJson(['types', folder])
+    const paths = ['package.json', 'tsconfig.json', 'src', 'src/hello.ts', 'svc.gen.d.ts']
+    assert.equal(
+      paths.map((path) => modeOf(join(folder, path))),
+      [0o640, 0o640, 0o750, 0o640, 0o640],
+    )
+  } finally {
+    process.umask(before)
+  }
+})
+
+test('name the command that follows svc init', async () => {
+  const { out } = await cli(['init', join(tempDir(), 'app')])
+  assert.match(out, /^next: npx svc dev /m)
 })
 
 test('keep the files that exist', async () => {

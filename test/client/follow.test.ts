@@ -64,6 +64,15 @@ following(
   },
 )
 
+following('has the times of the data when they are asked for', async ({ client }) => {
+  const timesOf = async (options: { times?: boolean }) =>
+    (await Array.fromAsync(client.sendAndFollow('talk', ['a', 'b'], options)))
+      .filter((event) => event.event === 'stream:data')
+      .map(({ data: { emitted_at } }) => emitted_at && new Date(emitted_at).toISOString() === emitted_at)
+  assert.equal(await timesOf({ times: true }), [true, true])
+  assert.equal(await timesOf({}), [undefined, undefined])
+})
+
 following('continues after the time limit of the service', async ({ client }) => {
   const words = Array.from({ length: 120 }, (_, n) => n) // longer than SVC_SSE_TIMEOUT_MS
   const seen = await Array.fromAsync(client.sendAndFollow('talk', words))

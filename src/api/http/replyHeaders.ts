@@ -38,8 +38,11 @@ const OURS = new Set([
   'x-lighttpd-send-tempfile',
 ])
 
-/** Commands to the proxy in front: NGINX, Apache, LiteSpeed, Perlbal. */
-const PROXY_COMMANDS = /^x-(?:accel-|sendfile|litespeed-|lsadc-|reproxy-)/
+/**
+ * Commands to the proxy in front: NGINX, Apache, LiteSpeed, Perlbal, Envoy, Linkerd. With `x-envoy-immediate-health-check-fail`,
+ * one reply would take the node from all tenants.
+ */
+const PROXY_COMMANDS = /^(?:x-(?:accel-|sendfile|litespeed-|lsadc-|reproxy-|envoy-)|l5d-)/
 
 /** Headers that speak for the whole origin. Only a custom domain is an origin of its own environment. */
 const OF_THE_ORIGIN = new Set([

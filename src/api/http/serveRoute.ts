@@ -4,6 +4,7 @@ import { AppError, isAppError } from '../../errors.ts'
 import type { ApiDeps, FrontDeps, LaterOperator } from '../deps.ts'
 import type { Ask, CredentialRoute, OperatorRoute, PublicAsk, PublicRoute, Reply, Route } from '../route.ts'
 import type { Credential } from '../../access/credential.ts'
+import { keyFrom } from '../../events/idempotencyKey.ts'
 import { PAST_BYTES } from '../../commands/audit/past.ts'
 import { asksForPast } from '../asOf.ts'
 import { demandNeeds, isLetIn } from './admission.ts'
@@ -280,8 +281,6 @@ const finalAnswer = async (ctx: Context, handle: () => Promise<Reply>): Promise<
 /** The scope of the operator's keys, which belong to no environment. */
 const OPERATOR = 'operator'
 
-export const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
-
 const onceFor = async <T>(
   { ctx, deps }: PublicAsk,
   { method, revealsSecret }: Route,
@@ -291,11 +290,8 @@ const onceFor = async <T>(
 ): Promise<T> => {
   const key = ctx.headers['idempotency-key']
   if (key === undefined) return work(newId)
-  if (typeof key !== 'string' || !IDEMPOTENCY_KEY.test(key)) {
-    throw new AppError('bad_request', 'Idempotency-Key: expected 1 to 255 visible ASCII characters')
-  }
   const { value, replayed } = await deps.idempotency.once(
-    { key, scope: [cause.env_id, id, method, ctx.path], request, cause },
+    { key: keyFrom(key, 'Idempotency-Key'), scope: [cause.env_id, id, method, ctx.path], request, cause },
     // A second attempt must create a new secret with new ids, because no caller received the first secret.
     revealsSecret ? () => work(newId) : work,
   )

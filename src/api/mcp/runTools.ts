@@ -37,9 +37,39 @@ const runFor = async ({ deps, credential: { env_id } }: Ask, run_id: string): Pr
 const mayReadEvents = ({ credential: { permissions } }: Ask): boolean => permissions.allows('event', 'read')
 
 /** Part of a run that may no longer be stored, or that the credential may not read. */
-const part = async (operationId: string, ask: Ask, run_id: string): Promise<unknown> => {
+const part = async (operationId: string, ask: Ask, run_id: string) => {
   const data = await use(routeIn(runRoutes, operationId), ask, { params: { run_id } })
   return withoutStored(data, `/v1/runs/${run_id}/${operationId === 'getRunInput' ? 'input' : 'logs'}`)
+}
+
+/** Bytes of a log that an agent receives: it reads a result as a whole, and a log has 10,000 lines. */
+const LOG_BYTES = 32 * 1024
+
+interface LogLine {
+  readonly timestamp: string
+  readonly source: string
+  readonly text: string
+}
+
+/** The newest lines, because a run fails at its end, and the number of earlier ones. */
+const newestLines = (lines: readonly LogLine[]) => {
+  let bytes = 0
+  let from = lines.length
+  for (; from > 0; from--) {
+    bytes += Buffer.byteLength(JSON.stringify(lines[from - 1]))
+    if (bytes > LOG_BYTES) break
+  }
+  return { lines: lines.slice(from), left_out: from }
+}
+
+const logsOf = async (ask: Ask, run_id: string) => {
+  const logs = await part('getRunLogs', ask, run_id)
+  const { lines, left_out } = newestLines(logs['lines'] as readonly LogLine[])
+  return {
+    ...logs,
+    lines,
+    ...(left_out > 0 && { earlier_lines: left_out, href: `/v1/runs/${run_id}/logs` }),
+  }
 }
 
 /** Runs in one replay. Each of them counts against the quota, and a plan may allow 20 requests in a second. */
@@ -108,7 +138,8 @@ export const runTools: readonly ApiTool[] = [
     name: 'get_run',
     title: 'Get a run',
     description:
-      'Returns one run with its input, its logs and, if the key may read events, the tree of events and runs around it. ' +
+      'Returns one run with its input, its newest log lines and, if the key may read events, the tree of events and runs ' +
+      'around it. `earlier_lines` counts the log lines that are left out. ' +
       'The error of a failed run has `location` with the file, line and column in the source, and the source line.',
     needs: readsRuns,
     readOnly: true,
@@ -119,7 +150,7 @@ export const runTools: readonly ApiTool[] = [
       return {
         run: presentListedRun(doc, new PageValues()),
         input: await part('getRunInput', ask, run_id),
-        logs: await part('getRunLogs', ask, run_id),
+        logs: await logsOf(ask, run_id),
         ...(mayReadEvents(ask) && {
           trace: await use(routeIn(runRoutes, 'getRunTrace'), ask, { params: { run_id } }),
         }),

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 import { PATH_RULES } from '../../content/fileChecks.ts'
-import { IDEMPOTENCY_KEY } from '../http/serveRoute.ts'
+import { IDEMPOTENCY_KEY } from '../../events/idempotencyKey.ts'
 import type { Route } from '../route.ts'
 import { type JsonSchema, toJsonSchema } from './jsonSchema.ts'
 

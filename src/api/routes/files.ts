@@ -3,6 +3,7 @@ import Type from 'typebox'
 import { AppError, isAppError } from '../../errors.ts'
 import { demand } from '../../access/permissions.ts'
 import { pastOf } from '../../commands/audit/past.ts'
+import { fileAt } from '../../commands/files/fileAt.ts'
 import { deleteFile } from '../../commands/files/deleteFile.ts'
 import { demandWrite } from '../../commands/files/demandWrite.ts'
 import { readFile } from '../../commands/files/readFile.ts'
@@ -24,7 +25,8 @@ const tag = 'Files'
 /** Maximum bytes of a simple upload (SPEC.md, Limits). */
 const MAX_BODY_BYTES = 300 << 20
 
-const PATH_AT = '/v1/files/upload/'
+const UPLOAD = '/v1/files/upload/'
+const DOWNLOAD = '/v1/files/download/'
 
 /** A file in a list. */
 const present = (doc: FileDoc) => fieldsOf(File, doc)
@@ -57,10 +59,10 @@ const byId = (action: 'read' | 'delete') => ({
   },
 })
 
-/** The path of the file: everything after `/v1/files/upload/`, decoded. */
-const pathIn = (ctx: Context): string => {
+/** The path of the file: everything after the prefix, decoded. */
+const pathIn = (ctx: Context, prefix: string): string => {
   try {
-    return checkedPath(decodeURIComponent(ctx.path.slice(PATH_AT.length)))
+    return checkedPath(decodeURIComponent(ctx.path.slice(prefix.length)))
   } catch (error) {
     if (error instanceof URIError) throw new AppError('bad_request', 'path: expected URI encoding in UTF-8')
     throw error
@@ -75,7 +77,7 @@ export const announcedBytes = (ctx: Context): number | null => {
 
 const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
   const { ctx, deps, caller, credential } = ask
-  const path = pathIn(ctx)
+  const path = pathIn(ctx, UPLOAD)
   if (ctx.get('Content-Range') !== '')
     throw new AppError('bad_request', 'Content-Range: not supported, expected the whole file')
   const content_type = checkedContentType(ctx.get('Content-Type'))
@@ -93,7 +95,7 @@ const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
 }
 
 /** The headers prevent browsers from executing user content or showing it as a page of this service. */
-const setHeaders = (ctx: Context, { path, etag, content_type }: FileDoc, modified: string): void => {
+const setHeaders = (ctx: Context, { path, etag, content_type }: StoredFile, modified: string): void => {
   ctx.set({
     'Content-Type': content_type,
     ETag: etag,
@@ -108,9 +110,13 @@ const setHeaders = (ctx: Context, { path, etag, content_type }: FileDoc, modifie
 /** Attempts to read a file that gets new content each time, before the client is asked to retry. */
 const TRIES = 32
 
-const download = async (ask: Ask<{ file_id: string }>, tries = TRIES): Promise<void> => {
+const download = async (
+  ask: Pick<Ask, 'ctx' | 'deps'>,
+  find: () => Promise<StoredFile>,
+  tries = TRIES,
+): Promise<void> => {
   const { ctx, deps } = ask
-  const file = await fileOf(ask)
+  const file = await find()
   const modified = new Date(file.updated_at).toUTCString()
   let range: Range | null = null
   const isCurrent = isNotModified(ctx.get('If-None-Match'), file.etag)
@@ -132,7 +138,7 @@ const download = async (ask: Ask<{ file_id: string }>, tries = TRIES): Promise<v
       if (!isAppError(error, 'not_found')) throw error
       if (tries === 1)
         throw new AppError('unavailable', 'The content of the file is being replaced', { cause: error })
-      return download(ask, tries - 1) // the file has just got new content
+      return download(ask, find, tries - 1) // the file has just got new content
     }
   }
   setHeaders(ctx, file, modified)
@@ -144,6 +150,8 @@ const download = async (ask: Ask<{ file_id: string }>, tries = TRIES): Promise<v
   ctx.length = range ? range.to - range.from + 1 : file.size
   if (range) ctx.set('Content-Range', `bytes ${range.from}-${range.to}/${file.size}`)
 }
+
+const CONTENT = { kind: 'bytes', description: 'The content, with the `Content-Type` of its upload' } as const
 
 export const fileRoutes = [
   route({
@@ -189,6 +197,27 @@ export const fileRoutes = [
 
   route({
     method: 'GET',
+    path: '/v1/files/download/*path',
+    operationId: 'downloadFileAt',
+    summary: 'Download the file at a path',
+    description: 'As the download by `file_id`.',
+    tag,
+    needs: { type: 'file', action: 'read', path: ({ path }: { path: string }) => [path] },
+    errors: ['not_found', 'range_not_satisfiable'],
+    reply: CONTENT,
+    handle: async (ask) => {
+      const path = pathIn(ask.ctx, DOWNLOAD)
+      await download(ask, async () => {
+        const file = await fileAt(ask.deps, ask.credential.env_id, path)
+        if (!file) throw new AppError('not_found', `No file ${JSON.stringify(path)}`)
+        return file
+      })
+      return own
+    },
+  }),
+
+  route({
+    method: 'GET',
     path: '/v1/files/:file_id',
     operationId: 'getFile',
     summary: 'Get the metadata of a file',
@@ -218,9 +247,9 @@ export const fileRoutes = [
     tag,
     needs: byId('read'),
     errors: ['range_not_satisfiable'],
-    reply: { kind: 'bytes', description: 'The content, with the `Content-Type` of its upload' },
+    reply: CONTENT,
     handle: async (ask) => {
-      await download(ask)
+      await download(ask, () => fileOf(ask))
       return own
     },
   }),

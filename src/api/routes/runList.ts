@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { clock, isoOf } from '../../clock.ts'
 import { timeOf } from '../../commands/audit/moment.ts'
 import { pastOf } from '../../commands/audit/past.ts'
-import { orderBeyond, runThen } from '../../commands/audit/pastRuns.ts'
+import { orderBeyond, runsThen } from '../../commands/audit/pastRuns.ts'
 import { MOST_SEARCHED, SEARCHED_TOGETHER, searchRuns } from '../../commands/runs/searchRuns.ts'
 import { isCounted } from '../../commands/runs/runFilter.ts'
 import { AppError } from '../../errors.ts'
@@ -16,6 +16,7 @@ import { pageQuery } from '../paging.ts'
 import { PageValues } from '../present/pageValues.ts'
 import { presentListedRun } from '../present/run.ts'
 import { list, route } from '../route.ts'
+import type { RunDoc } from '../../projections/runs.ts'
 import { Run, RunStatus, RunType } from '../schemas.ts'
 
 const filter = (description: string, documented: { readonly format?: string } = {}) =>
@@ -56,6 +57,9 @@ const query = pageQuery({
 })
 type Asked = Type.Static<typeof query>
 
+/** The runs whose past state one request computes. */
+const MOST_FOLDED = 500
+
 export const runListRoute = route({
   method: 'GET',
   path: '/v1/runs',
@@ -64,7 +68,8 @@ export const runListRoute = route({
   description:
     'All given filters hold. A list by `status`, `type` and `time_range` is complete. With another filter, a request looks ' +
     `at no more than ${MOST_SEARCHED} runs, the newest first: then \`total\` counts those it found, and ` +
-    '`pagination.searched_to` is the value of `before` with which the search continues.',
+    '`pagination.searched_to` is the value of `before` with which the search continues. With `as_of`, all filters apply to the ' +
+    `past state, and a request with \`status\`, \`error_code\`, \`final\` or \`text\` looks at no more than ${MOST_FOLDED} runs.`,
   tag: 'Runs',
   needs: { type: 'run', action: 'read' },
   query,
@@ -73,7 +78,6 @@ export const runListRoute = route({
     const { views, memory } = deps
     const { limit, offset, as_of, time_range } = asked
     const filters = filtersOf(deps, env_id, asked)
-    if (as_of !== undefined) refuseChanging(asked)
     const past = as_of === undefined ? undefined : await pastOf(deps, as_of)
     const bounds = [beforeOf(asked.before), past && (await orderBeyond(past))]
     const before = bounds.filter((bound) => bound !== undefined).toSorted()[0]
@@ -85,11 +89,13 @@ export const runListRoute = route({
     }
     await views.settled('runs')
     const reply = async () => {
-      const { items, total, searched_to } = await searchRuns(views, filters, range)
+      const pastRuns = past && {
+        most: MOST_FOLDED,
+        asTheyWere: (docs: readonly RunDoc[]) => runsThen(past, docs),
+      }
+      const { items, total, searched_to } = await searchRuns(views, filters, range, pastRuns)
       const values = new PageValues()
-      const presented = []
-      for (const doc of items)
-        presented.push(presentListedRun((past && (await runThen(past, doc))) ?? doc, values))
+      const presented = items.map((doc) => presentListedRun(doc, values))
       const last = offset + items.length < total ? items.at(-1) : undefined
       return {
         ...list(presented, total, range),
@@ -136,15 +142,6 @@ const projectIdOf = ({ views }: Pick<ApiDeps, 'views'>, env_id: string, idOrName
     'bad_request',
     `project: expected the id or name of a project, got "${idOrName.slice(0, 60)}"`,
   )
-}
-
-const refuseChanging = ({ status, error_code, final, text }: Asked): void => {
-  for (const [name, value] of Object.entries({ status, error_code, final, text }))
-    if (value !== undefined)
-      throw new AppError(
-        'bad_request',
-        `${name}: expected none with as_of, because runs had another ${name === 'status' ? name : 'state'} then`,
-      )
 }
 
 /** The `order` of a run: its time, and its position in the log, whose digits depend on the engine. */

@@ -25,17 +25,33 @@ const present = ({ session_id, permissions, metadata = null, expires_at, created
   created_at,
 })
 
-/** The sessions that are valid now, newest first: at most a thousand. */
-const activeOf = async ({ deps: { views }, credential }: Pick<Ask, 'deps' | 'credential'>) => {
+/** Sessions that are read at once: all of them, with their metadata, would need too much memory. */
+const BATCH = 50
+
+/** One page of the sessions that are valid now, newest first, and their number: at most a thousand. */
+const activeOf = async (
+  { deps: { views }, credential }: Pick<Ask, 'deps' | 'credential'>,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+) => {
   await views.settled('sessions')
-  const { items } = await views.sessions.find({
+  const query = {
     equal: { api_key_id: credential.api_key_id },
     sort: 'expires_at',
     from: isoOf(clock.now() + 1),
-    limit: 1000,
-    offset: 0,
-  })
-  return items.toSorted((a, b) => (a.order < b.order ? 1 : -1))
+    limit: BATCH,
+  }
+  const active: Pick<SessionDoc, 'session_id' | 'order'>[] = []
+  for (let at = 0; ; at += BATCH) {
+    const { items } = await views.sessions.find({ ...query, offset: at })
+    for (const { session_id, order } of items) active.push({ session_id, order })
+    if (items.length < BATCH) break
+  }
+  const ids = active
+    .toSorted((a, b) => (a.order < b.order ? 1 : -1))
+    .slice(offset, offset + limit)
+    .map(({ session_id }) => session_id)
+  const docs = await views.sessions.getMany(ids)
+  return { total: active.length, items: ids.flatMap((id) => docs.get(id) ?? []) }
 }
 
 /** The sessions that were valid then. */
@@ -92,8 +108,8 @@ export const sessionRoutes = [
     handle: async (ask) => {
       const { as_of, limit, offset } = ask.query
       if (as_of !== undefined) return listPast(await pastSessions(ask, as_of), { limit, offset }, present)
-      const active = await activeOf(ask)
-      return list(active.slice(offset, offset + limit).map(present), active.length, ask.query)
+      const { items, total } = await activeOf(ask, { limit, offset })
+      return list(items.map(present), total, ask.query)
     },
   }),
 

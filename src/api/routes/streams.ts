@@ -58,6 +58,14 @@ export const openStream = async <T>(
   }
 }
 
+const Times = {
+  times: Type.Optional(
+    Type.Union([Type.Literal('true'), Type.Literal('false')], {
+      description: '`true`: `stream:data` has `emitted_at`, the time at which the service stored the data',
+    }),
+  ),
+}
+
 export const streamRoutes = [
   route({
     method: 'GET',
@@ -72,12 +80,7 @@ export const streamRoutes = [
       project: Type.Optional(
         Type.String({ minLength: 1, description: 'Only runs of this project, by id or name' }),
       ),
-      times: Type.Optional(
-        Type.Union([Type.Literal('true'), Type.Literal('false')], {
-          description:
-            '`true`: `stream:data` has `emitted_at`, the time at which the service stored the data',
-        }),
-      ),
+      ...Times,
       ...Resume,
       ...Session,
     }),
@@ -110,6 +113,7 @@ export const streamRoutes = [
       '`Idempotency-Key` publishes nothing and follows the stream from the event of the first request.',
     tag,
     needs: [{ type: 'stream', action: 'read', path: (_, { body }) => streamPath(body) }, mayPublish],
+    query: Type.Object(Times),
     body: PublishAndFollowBody,
     example: { event_type: 'hello:said', event_data: { name: 'Ada' } },
     errors: ['not_found', 'quota_exceeded'],
@@ -125,7 +129,7 @@ export const streamRoutes = [
           const type = 'event:published'
           client.write(frame(String(revision), type, { type, event_id, stream_id, event_type }))
           const start = { stream_id, after: revision, mayBeComplete: true }
-          return tailStream(client, { start }, deps)
+          return tailStream(client, { start, withTimes: ask.query.times === 'true' }, deps)
         },
       )
     },

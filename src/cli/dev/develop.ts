@@ -53,7 +53,7 @@ export const develop = async (given: Given): Promise<void> => {
     for await (const run of tailRuns(client, () => project.state().name, { from, signal })) {
       if (run.run.status === 'failed') failedRun = run.run.run_id
       const fn = project.state().live?.functions.find((each) => each.fn === run.run.fn)
-      await print(runText(run, 1 + (fn?.retry?.attempts ?? 0)))
+      await print(runText(run, fn))
     }
     throw new Error('Expected the activity of an environment to have no end')
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { BundleFailed } from '../../bundle/bundle.ts'
 import type { Settings } from '../../bundle/settings.ts'
 import { type Client, ServiceError } from '../../client/index.ts'
 
@@ -20,7 +21,7 @@ const descriptionOf = (file: string): string => `From ${file}, by svc dev`
 export const openSecrets = (client: Client, project: string) => {
   let known: ReadonlyMap<string, string> | null = null
   return async ({ folder, secrets: file }: Settings): Promise<SecretChanges> => {
-    const wanted = new Map(file === null ? [] : entriesIn(join(folder, file)))
+    const wanted = new Map(file === null ? [] : entriesIn(folder, file))
     const before: ReadonlyMap<string, string> = known ?? (await managed(client, project))
     const set = [...wanted].filter(([key, value]) => before.get(key) !== value)
     const removed = [...before.keys()].filter((key) => !wanted.has(key))
@@ -32,8 +33,28 @@ export const openSecrets = (client: Client, project: string) => {
   }
 }
 
-const entriesIn = (path: string): [string, string][] =>
-  Object.entries(parseEnv(readFileSync(path, 'utf8'))).map(([key, value]) => [key, value ?? ''])
+const entriesIn = (folder: string, file: string): [string, string][] => {
+  const text = readFileSync(join(folder, file), 'utf8')
+  const wrong = wrongLines(text).map((line) => ({
+    text: 'expected KEY=value, a comment that begins with #, or an empty line',
+    file,
+    line,
+    column: null,
+    sourceLine: null, // it may contain a secret
+  }))
+  if (wrong.length > 0) throw new BundleFailed(wrong)
+  return Object.entries(parseEnv(text)).map(([key, value]) => [key, value ?? ''])
+}
+
+/** A value in quotes, which may have several lines. */
+const QUOTED = /(=[ \t]*)(["'`])([^]*?)\2/g
+
+/** The lines that are neither a variable nor a comment, from 1: `parseEnv` ignores them. */
+const wrongLines = (text: string): readonly number[] =>
+  text
+    .replace(QUOTED, (_, before: string, __: string, value: string) => before + value.replace(/[^\n]/g, ''))
+    .split('\n')
+    .flatMap((line, index) => (/^\s*(?:$|#|(?:export\s+)?[^\s=#]+\s*=)/.test(line) ? [] : [index + 1]))
 
 /** The variables that an earlier `svc dev` has set. Their values are unknown. */
 const managed = async (client: Client, project: string): Promise<Map<string, string>> => {

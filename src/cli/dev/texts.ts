@@ -8,6 +8,8 @@ import { onOneLine } from '../../logger.ts'
 import { triggersText } from '../bundleTexts.ts'
 import type { Printed } from '../command.ts'
 import { hasTrigger } from '../deployBundle.ts'
+import { errorText } from '../runText.ts'
+import type { Paint } from '../terminal.ts'
 import type { LiveBuild } from './deployLive.ts'
 import type { EndedRun } from './tail.ts'
 
@@ -165,9 +167,14 @@ const indented = (text: string): string =>
 
 /** A message of the service, with the line of the project that it names: `src/a.ts:3:7: …`, or `a.js: name: …`. */
 const messageIn = (text: string, folder: string, modules: readonly string[]): BundleMessage => {
-  const [, output, name = '', problem = ''] = /^(\S+)\.js: (\S+): (.*)$/s.exec(text) ?? []
-  const module = modules.find((path) => path.replace(/\.[^.]+$/, '').endsWith(output ?? '\0'))
-  if (module !== undefined) return declarationIn(folder, { file: module, name, text: `${name}: ${problem}` })
+  const [, output, about = ''] = /^(\S+)\.js: (.*)$/s.exec(text) ?? []
+  const module = output === undefined ? undefined : sourceOf(output, modules)
+  if (module !== undefined) {
+    const [, name] = /^(\S+): /.exec(about) ?? []
+    return name === undefined
+      ? messageAbout(module, about)
+      : declarationIn(folder, { file: module, name, text: about })
+  }
   const [, before = '', file, line, column, after = ''] =
     /^(.*?)([^\s():]+\.[cm]?[jt]sx?):(\d+)(?::(\d+))?:?\s*(.*)$/s.exec(text) ?? []
   if (file === undefined) return messageAbout(null, text)
@@ -182,17 +189,23 @@ const messageIn = (text: string, folder: string, modules: readonly string[]): Bu
   }
 }
 
+/** The module of a file of the build, which lacks the folder of the sources and its extension. */
+const sourceOf = (output: string, modules: readonly string[]): string | undefined =>
+  modules
+    .filter((path) => `/${path.replace(/\.[^.]+$/, '')}`.endsWith(`/${output}`))
+    .sort((a, b) => a.length - b.length)[0]
+
 /** A message about an exported function, at its declaration. */
 const declarationIn = (
   folder: string,
   { file, name, text }: { readonly file: string; readonly name: string; readonly text: string },
 ): BundleMessage => {
-  const isDeclared = new RegExp(`(?:const|let|var|function\\*?|class)\\s+${RegExp.escape(name)}(?![\\w$])`)
+  const declared = new RegExp(`(?<=(?:const|let|var|function\\*?|class)\\s+)${RegExp.escape(name)}(?![\\w$])`)
   const sources = readFileSync(join(folder, file), 'utf8').split('\n')
-  const index = sources.findIndex((line) => isDeclared.test(line))
+  const index = sources.findIndex((line) => declared.test(line))
   if (index < 0) return messageAbout(file, text)
   const sourceLine = (sources[index] ?? '').slice(0, MAX_SOURCE_LINE)
-  return { text, file, line: index + 1, column: sourceLine.indexOf(name) + 1, sourceLine }
+  return { text, file, line: index + 1, column: sourceLine.search(declared) + 1, sourceLine }
 }
 
 /** A line of a file in the folder. Other files are not read, because the service decides the name. */
@@ -209,12 +222,22 @@ const sourceLineOf = (folder: string, file: string, line: number): string | null
 /** Characters of a source line that are shown. */
 const MAX_SOURCE_LINE = 200
 
-/** A run that has ended. `attempts`: those that the function may have. */
-export const runText = ({ run, cause }: EndedRun, attempts: number): Printed => {
+/** `svc dev` prints its lines without colours. */
+const plain: Paint = (_, text) => text
+
+/** The trigger of a run without an event. A function with both may have been reached by either. */
+const triggerOf = (cause: string, fn: BuildFunction | undefined): string => {
+  if (cause !== 'call' || !fn || (fn.webhook && fn.mcp)) return cause
+  return fn.webhook ? 'webhook' : fn.mcp ? 'tool' : cause
+}
+
+/** A run that has ended. `spec`: its function in the live build. */
+export const runText = (ended: EndedRun, spec: BuildFunction | undefined): Printed => {
+  const { run } = ended
+  const cause = triggerOf(ended.cause, spec)
+  const attempts = 1 + (spec?.retry?.attempts ?? 0)
   const { run_id, fn, status, attempt, start_time, stop_time, retry_at, error } = run
   const ms = stop_time === null ? null : Date.parse(stop_time) - Date.parse(start_time)
-  const { location } = error ?? {}
-  const place = location ? [location.file, location.line, location.column].join(':') : null
   const again =
     retry_at === null
       ? ''
@@ -233,10 +256,7 @@ export const runText = ({ run, cause }: EndedRun, attempts: number): Printed => 
     json: { type: 'run', run_id, fn, cause, status, attempt, attempts, ms, retry_at, error: error ?? null },
     text: lines([
       onOneLine(head.filter((part) => part !== '').join('  ')),
-      ...(error
-        ? [`         ${onOneLine([error.message, ...(place === null ? [] : [place])].join('  '))}`]
-        : []),
-      ...(location?.snippet === undefined ? [] : [`           ${onOneLine(location.snippet.trim())}`]),
+      ...(error ? [indented(errorText(error, plain).trimEnd())] : []),
     ]),
   }
 }

@@ -101,6 +101,20 @@ tools('return one run with its place in the source, input, logs and trace', asyn
   assert.match(JSON.stringify(trace), failed.run_id)
 })
 
+tools('return the newest lines of a long log, which an agent can read', async () => {
+  const { run_id } = await call(api, 'shop/prints', 12_000)
+  const { logs } = await read<{ logs: { lines: { text: string }[]; earlier_lines: number; href: string } }>(
+    'get_run',
+    { run_id },
+  )
+  const { lines: stored } = await api.get<{ lines: { text: string }[] }>(`/runs/${run_id}/logs`)
+  assert.ok(JSON.stringify(logs).length < 40_000)
+  assert.ok(logs.lines.length > 100)
+  assert.equal(logs.lines, stored.slice(-logs.lines.length))
+  assert.is(logs.earlier_lines, stored.length - logs.lines.length)
+  assert.is(logs.href, `/v1/runs/${run_id}/logs`)
+})
+
 tools('leave the trace out for a key that may not read events', async () => {
   const { token } = await newServiceKey(api, { 'run:*': ['read'] })
   const limited = await connect(api.url, token)

@@ -62,5 +62,8 @@ export const waits = fn({ mcp: { service: 'shop', description: 'Waits' } }, () =
 export const large = fn({ mcp: { service: 'shop', description: 'Large' } }, ({ size }) => ({ text: 'x'.repeat(size) }))
 export const books = fn({ mcp: { service: 'ledger', description: 'Books' } }, () => 'booked')
 export const placed = fn({ 'on-event': 'order:placed' }, ({ data }) => data)
+export const prints = (count) => {
+  for (let n = 0; n < count; n++) console.log('line ' + n)
+}
 `,
 }
