@@ -1,24 +1,8 @@
 import * as assert from 'uvu/assert'
-import { hasChromium } from '../support/chromium.ts'
-import {
-  openDashboard,
-  signInAsOperator,
-  type StartedDashboard,
-  startDashboard,
-} from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard, signInAsOperator } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 
-const isHere = hasChromium()
-const addresses = suite<StartedDashboard>('addresses of the dashboard that nobody has linked', {
-  timeoutMs: 120_000,
-})
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? addresses(name, tell) : addresses.skip(name)
-
-addresses.before(async (context) => {
-  if (isHere) Object.assign(context, await startDashboard())
-})
-addresses.after(({ stop }) => stop?.())
+const story = stories('addresses of the dashboard that nobody has linked')
 
 const LONG = 'x'.repeat(3000)
 
@@ -55,4 +39,4 @@ story('each shows its page, and says what is wrong with it', async ({ chromium, 
   assert.equal(others, [])
 })
 
-addresses.run()
+story.run()

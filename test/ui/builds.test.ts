@@ -1,9 +1,8 @@
 import * as assert from 'uvu/assert'
 import { lackText } from '../../src/access/permissions.ts'
 import { type Build, call, deploy, type Files } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 import { zipBuild } from '../support/zipBuild.ts'
 
 const filesOf = (version: number, ...more: readonly string[]): Files => ({
@@ -16,15 +15,7 @@ const filesOf = (version: number, ...more: readonly string[]): Files => ({
 })
 const hook = `export const hook = fn({ webhook: { service: 'pay', path: '/hook' } }, () => 1)`
 
-const isHere = hasChromium()
-const builds = suite<StartedDashboard>('the builds in the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? builds(name, work) : builds.skip(name)
-
-builds.before(async (context) => {
-  if (isHere) Object.assign(context, await startDashboard())
-})
-builds.after(({ stop }) => stop?.())
+const story = stories('the builds in the dashboard')
 
 const zipOf = async (files: Files) => ({
   name: 'build.zip',
@@ -121,4 +112,21 @@ story('a key that only reads is shown which permission it lacks', async ({ chrom
   await page.getByText(lackText('build', 'create', 'read')).waitFor()
 })
 
-builds.run()
+story('a deployment from elsewhere appears without a reload', async ({ chromium, server }) => {
+  const { api } = server
+  await deploy(api, 'elsewhere', filesOf(1))
+  const { page, go } = await openDashboard(chromium, server, { path: '/builds?project=elsewhere' })
+  const rows = page.getByRole('row').filter({ has: page.getByRole('link') })
+  await rows.getByText('Deployed', { exact: true }).waitFor()
+  await deploy(api, 'elsewhere', filesOf(2))
+  await rows.nth(1).waitFor()
+  await rows.nth(0).getByText('Deployed', { exact: true }).waitFor()
+
+  await go('/functions?project=elsewhere')
+  await page.getByRole('link', { name: 'order:paid:2' }).waitFor()
+  await deploy(api, 'elsewhere', filesOf(3, hook.replace('/hook', '/elsewhere')))
+  await page.getByRole('link', { name: 'order:paid:3' }).waitFor()
+  await page.getByRole('region', { name: 'Webhooks' }).last().waitFor()
+})
+
+story.run()

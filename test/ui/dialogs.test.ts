@@ -4,17 +4,15 @@ import type { Locator, Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { violationsOf } from '../support/axe.ts'
 import { call, deploy, publish, upload } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
 import { type FaultProxy, openFaultProxy } from '../support/faultProxy.ts'
 import {
   openDashboard,
   operatorTokenOf,
   signInAsOperator,
   type StartedDashboard,
-  startDashboard,
 } from '../support/openDashboard.ts'
 import { openApi } from '../support/http.ts'
-import { suite } from '../support/suite.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 import { zipBuild } from '../support/zipBuild.ts'
 
@@ -245,31 +243,21 @@ const CASES: readonly Case[] = [
   { path: '/operator?section=read-models', label: 'Rebuild all', done: /^The rebuild of all read models/ },
 ]
 
-const isHere = hasChromium()
-const dialogs = suite<Context>('the dialogs of the dashboard, with the keyboard and a lost service', {
-  timeoutMs: 60_000,
-})
-const story = (name: string, work: (context: Context) => Promise<void>) =>
-  isHere ? dialogs(name, work) : dialogs.skip(name)
-
-dialogs.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  const { server, chromium } = context
-  const { hostname, port } = new URL(server.url)
-  context.proxy = await openFaultProxy({ host: hostname, port: Number(port) })
-  context.url = context.proxy.url(server.url)
-  await deploy(server.api, 'shop', FILES)
-  for (const name of ['later', 'gone']) await server.api.post('/projects', { name })
-  context.run_id = (await call(server.api, 'a/echo', 'first')).run_id
-  await publish(server.api, 'dialog:seen')
-  const dashboard = await openDashboard(chromium, { ...server, url: context.url }, { path: ORGS })
-  await signInAsOperator(dashboard)
-  context.page = dashboard.page
-})
-dialogs.after(async ({ proxy, stop }) => {
-  await proxy?.close()
-  await stop?.()
+const story = stories<Context>('the dialogs of the dashboard, with the keyboard and a lost service', {
+  prepare: async (context) => {
+    const { server, chromium } = context
+    const { hostname, port } = new URL(server.url)
+    context.proxy = await openFaultProxy({ host: hostname, port: Number(port) })
+    context.url = context.proxy.url(server.url)
+    await deploy(server.api, 'shop', FILES)
+    for (const name of ['later', 'gone']) await server.api.post('/projects', { name })
+    context.run_id = (await call(server.api, 'a/echo', 'first')).run_id
+    await publish(server.api, 'dialog:seen')
+    const dashboard = await openDashboard(chromium, { ...server, url: context.url }, { path: ORGS })
+    await signInAsOperator(dashboard)
+    context.page = dashboard.page
+  },
+  end: async ({ proxy }) => proxy?.close(),
 })
 
 const isFocused = (target: Locator): Promise<boolean> => target.evaluate((own) => own.matches(':focus'))
@@ -459,4 +447,4 @@ story('a sign-in above the page is sent again after a lost service', async (cont
   await until(() => isFocused(button))
 })
 
-dialogs.run()
+story.run()

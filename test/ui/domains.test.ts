@@ -4,30 +4,14 @@ import * as assert from 'uvu/assert'
 import type { Domain } from '../../src/client/index.ts'
 import { startDns } from '../support/dnsServer.ts'
 import { openApi } from '../support/http.ts'
-import { hasChromium } from '../support/chromium.ts'
-import {
-  openDashboard,
-  operatorTokenOf,
-  type StartedDashboard,
-  startDashboard,
-} from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
-
-const isHere = hasChromium()
-const domains = suite<StartedDashboard>('custom domains in the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? domains(name, work) : domains.skip(name)
+import { openDashboard, operatorTokenOf } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 
 const dns = await startDns()
 
-domains.before(async (context) => {
-  if (!isHere) return
-  const env = { SVC_DNS_SERVERS: dns.address, SVC_DOMAINS_ZONE: 'svc.test', SVC_DOMAIN_CHECK_MS: '60000' }
-  Object.assign(context, await startDashboard(env))
-})
-domains.after(async ({ stop }) => {
-  await stop?.()
-  await dns.stop()
+const story = stories('custom domains in the dashboard', {
+  env: { SVC_DNS_SERVERS: dns.address, SVC_DOMAINS_ZONE: 'svc.test', SVC_DOMAIN_CHECK_MS: '60000' },
+  end: () => dns.stop(),
 })
 
 story('a domain is set up until it is active, and deleted', async ({ chromium, server }) => {
@@ -94,4 +78,4 @@ story('the limit of a plan is explained', async ({ chromium, server }) => {
   await dialog.getByRole('alert').filter({ hasText: /plan/ }).waitFor()
 })
 
-domains.run()
+story.run()

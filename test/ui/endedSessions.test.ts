@@ -1,31 +1,16 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { hasChromium } from '../support/chromium.ts'
 import { openVisitor } from '../support/dashboard.ts'
 import { openApi } from '../support/http.ts'
-import {
-  openDashboard,
-  operatorTokenOf,
-  signInAsOperator,
-  type StartedDashboard,
-  startDashboard,
-} from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard, operatorTokenOf, signInAsOperator } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
-const isHere = hasChromium()
-const ends = suite<StartedDashboard>('a session of the dashboard that ends while a page is open', {
-  timeoutMs: 120_000,
+const story = stories('a session of the dashboard that ends while a page is open', {
+  prepare: async (context) => {
+    await context.server.api.post('/projects', { name: 'shop' })
+  },
 })
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? ends(name, tell) : ends.skip(name)
-
-ends.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  await context.server.api.post('/projects', { name: 'shop' })
-})
-ends.after(({ stop }) => stop?.())
 
 const again = (page: Page) => page.getByRole('dialog', { name: 'Your session has ended' })
 
@@ -164,4 +149,4 @@ story('a wrong API key in a field of the page ends no session', async ({ chromiu
   assert.is(await again(page).count(), 0)
 })
 
-ends.run()
+story.run()

@@ -2,9 +2,8 @@ import * as assert from 'uvu/assert'
 import { lackText } from '../../src/access/permissions.ts'
 import { newId } from '../../src/ids.ts'
 import { deploy, handle, publish } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
 const FILES = {
@@ -17,17 +16,11 @@ const FILES = {
 /** More than one request of the page reads together, and more than a page of handlers. */
 const PROJECTS = 22
 
-const isHere = hasChromium()
-const events = suite<StartedDashboard>('events in the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? events(name, tell) : events.skip(name)
-
-events.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  await deploy(context.server.api, 'shop', FILES)
+const story = stories('events in the dashboard', {
+  prepare: async (context) => {
+    await deploy(context.server.api, 'shop', FILES)
+  },
 })
-events.after(({ stop }) => stop?.())
 
 story(
   'an event with the shape of the newest is published, and leads to its run',
@@ -152,4 +145,4 @@ story('an event that does not exist is explained', async ({ chromium, server }) 
   await page.getByText('There is no event').waitFor()
 })
 
-events.run()
+story.run()

@@ -2,32 +2,19 @@ import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
 import { newSession } from '../api/issuing.ts'
 import { call, deploy, publish } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import {
-  openDashboard,
-  operatorTokenOf,
-  signIn,
-  type StartedDashboard,
-  startDashboard,
-} from '../support/openDashboard.ts'
+import { openDashboard, operatorTokenOf, signIn } from '../support/openDashboard.ts'
 import { spawnServer, type TestServer } from '../support/server.ts'
 import { freePort } from '../support/freePort.ts'
-import { suite } from '../support/suite.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
-const isHere = hasChromium()
-const frame = suite<StartedDashboard>('the frame of the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? frame(name, tell) : frame.skip(name)
+const story = stories('the frame of the dashboard', {
+  prepare: async (context) => {
+    await deploy(context.server.api, 'shop', FILES)
+  },
+})
 
 const FILES = { 'hello.js': `export const world = (name) => 'Hello ' + name` }
-
-frame.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  await deploy(context.server.api, 'shop', FILES)
-})
-frame.after(({ stop }) => stop?.())
 
 story('it is used with the keyboard alone', async ({ chromium, server }) => {
   const first = await call(server.api, 'hello/world', 'a')
@@ -64,6 +51,22 @@ story('it is used with the keyboard alone', async ({ chromium, server }) => {
     await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
   await page.getByRole('status').getByText('The replay was requested.').waitFor()
+})
+
+story('Escape closes a dialog at once, unless something was written in it', async ({ chromium, server }) => {
+  const { page } = await openDashboard(chromium, server, { path: '/events' })
+  const publishing = page.getByRole('dialog', { name: 'Publish' })
+  await page.getByRole('button', { name: 'Publish' }).click()
+  await until(() => publishing.getByLabel('Event type').evaluate((own) => own.matches(':focus')))
+  await page.keyboard.press('Escape')
+  await publishing.waitFor({ state: 'detached' })
+
+  await page.getByRole('button', { name: 'Publish' }).click()
+  await page.keyboard.type('order:paid')
+  await page.keyboard.press('Escape')
+  assert.is(await publishing.getByLabel('Event type').inputValue(), 'order:paid')
+  await page.keyboard.press('Escape')
+  await publishing.waitFor({ state: 'detached' })
 })
 
 story(
@@ -291,4 +294,4 @@ story('a lost service is reported, and live updates continue after its restart',
   }
 })
 
-frame.run()
+story.run()

@@ -2,9 +2,8 @@ import * as assert from 'uvu/assert'
 import { lackText } from '../../src/access/permissions.ts'
 import type { Schedule, Webhook } from '../../src/client/api.ts'
 import { call, deploy, type Run } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
 const FILES = {
@@ -18,17 +17,11 @@ const FILES = {
   `,
 }
 
-const isHere = hasChromium()
-const functions = suite<StartedDashboard>('the functions in the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? functions(name, work) : functions.skip(name)
-
-functions.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  await deploy(context.server.api, 'shop', FILES)
+const story = stories('the functions in the dashboard', {
+  prepare: async (context) => {
+    await deploy(context.server.api, 'shop', FILES)
+  },
 })
-functions.after(({ stop }) => stop?.())
 
 story(
   'a function is called with arguments, after wrong ones, and its result and figures appear',
@@ -177,4 +170,4 @@ story('a key that only reads is shown which permissions it lacks', async ({ chro
   }
 })
 
-functions.run()
+story.run()

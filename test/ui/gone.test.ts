@@ -1,21 +1,10 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
 import { deploy } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 
-const isHere = hasChromium()
-const gone = suite<StartedDashboard>('what is deleted while its page of the dashboard is open', {
-  timeoutMs: 120_000,
-})
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? gone(name, tell) : gone.skip(name)
-
-gone.before(async (context) => {
-  if (isHere) Object.assign(context, await startDashboard())
-})
-gone.after(({ stop }) => stop?.())
+const story = stories('what is deleted while its page of the dashboard is open')
 
 const WAITS = { 'a.js': `export const waits = () => new Promise((done) => setTimeout(done, 60_000))` }
 
@@ -72,4 +61,4 @@ story('a run that disappears while it is shown is gone with its actions', async 
   assert.is(await page.getByRole('heading', { name: 'Logs' }).count(), 0)
 })
 
-gone.run()
+story.run()

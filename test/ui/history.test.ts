@@ -1,9 +1,8 @@
 import * as assert from 'uvu/assert'
 import type { AuditedFact, Project } from '../../src/client/index.ts'
 import { deploy } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
 const FILES = { 'f.js': 'export const add = (a, b) => a + b' }
@@ -11,15 +10,7 @@ const FILES = { 'f.js': 'export const add = (a, b) => a + b' }
 /** More than the page compares in one step. */
 const MANY = 1050
 
-const isHere = hasChromium()
-const history = suite<StartedDashboard>('the audit in the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? history(name, work) : history.skip(name)
-
-history.before(async (context) => {
-  if (isHere) Object.assign(context, await startDashboard())
-})
-history.after(({ stop }) => stop?.())
+const story = stories('the audit in the dashboard')
 
 story('a project is shown as it was before a change, beside the present', async ({ chromium, server }) => {
   const { api } = server
@@ -133,4 +124,4 @@ story('a deleted project is found by its id, and a missing permission is named',
   await theirs.getByRole('link', { name: 'ProjectDeleted' }).waitFor()
 })
 
-history.run()
+story.run()

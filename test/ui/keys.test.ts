@@ -1,25 +1,11 @@
 import * as assert from 'uvu/assert'
 import type { Page } from 'playwright-core'
 import { openApi } from '../support/http.ts'
-import { hasChromium } from '../support/chromium.ts'
-import {
-  openDashboard,
-  signInAsOperator,
-  type StartedDashboard,
-  startDashboard,
-} from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard, signInAsOperator } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
-const isHere = hasChromium()
-const keys = suite<StartedDashboard>('keys and sessions in the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? keys(name, work) : keys.skip(name)
-
-keys.before(async (context) => {
-  if (isHere) Object.assign(context, await startDashboard())
-})
-keys.after(({ stop }) => stop?.())
+const story = stories('keys and sessions in the dashboard')
 
 /** Reads the token that the page shows once, and closes it. */
 const tokenShown = async (page: Page): Promise<string> => {
@@ -173,4 +159,29 @@ story('revoking all sessions signs the dashboard out', async ({ chromium, server
   assert.is((await openApi(server.url, token).send('GET', '/env')).status, 401)
 })
 
-keys.run()
+story(
+  'the grid of permissions shows all of its columns, and none without a box',
+  async ({ chromium, server }) => {
+    const { page } = await openDashboard(chromium, server, { path: '/keys' })
+    for (const label of ['Create service key', 'Create session']) {
+      await page.getByRole('button', { name: label }).click()
+      const grid = page.getByRole('dialog').getByRole('group', { name: 'Permissions' })
+      await grid.getByRole('row').nth(1).waitFor()
+      const beyond = await grid.evaluate((own) => own.scrollWidth - own.clientWidth)
+      assert.ok(beyond <= 0, `${label}: expected all columns in view, got ${beyond} px beyond`)
+      const empty = await grid.locator('thead th').evaluateAll((all) =>
+        all.flatMap((head, index) => {
+          const cells = head.closest('table')?.querySelectorAll(`tbody tr > :nth-child(${index + 1})`) ?? []
+          return [...cells].every((cell) => cell.textContent === '' && !cell.querySelector('input'))
+            ? [head.textContent]
+            : []
+        }),
+      )
+      assert.equal(empty, [])
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }
+  },
+)
+
+story.run()

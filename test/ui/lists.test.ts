@@ -1,21 +1,12 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
-import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
+import { openDashboard } from '../support/openDashboard.ts'
 import type { Api } from '../support/http.ts'
-import { suite } from '../support/suite.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
-const isHere = hasChromium()
-const lists = suite<StartedDashboard>('the lists of the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? lists(name, tell) : lists.skip(name)
-
-lists.before(async (context) => {
-  if (isHere) Object.assign(context, await startDashboard())
-})
-lists.after(({ stop }) => stop?.())
+const story = stories('the lists of the dashboard')
 
 const FILES = '**/v1/files?*'
 
@@ -136,4 +127,12 @@ story('the focus stays with a button that can do nothing after its action', asyn
   await hasFocus(page, 'tr:has-text("partner") button:has-text("Revoke")')
 })
 
-lists.run()
+story('a list is loaded again when the reader returns to its window', async ({ chromium, server }) => {
+  const { page } = await openDashboard(chromium, server, { path: '/files?prefix=elsewhere' })
+  await page.getByText('No file has such a path.').waitFor()
+  await put(server.api, 'elsewhere.txt')
+  await page.evaluate('dispatchEvent(new Event("focus"))')
+  await page.getByRole('row', { name: /^elsewhere\.txt/ }).waitFor()
+})
+
+story.run()

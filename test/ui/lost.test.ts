@@ -1,26 +1,10 @@
 import * as assert from 'uvu/assert'
 import { call, deploy } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
 import { openFaultProxy } from '../support/faultProxy.ts'
-import {
-  openDashboard,
-  signInAsOperator,
-  type StartedDashboard,
-  startDashboard,
-} from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard, signInAsOperator } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 
-const isHere = hasChromium()
-const lost = suite<StartedDashboard>('pages of the dashboard that are opened while the service is lost', {
-  timeoutMs: 120_000,
-})
-const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? lost(name, work) : lost.skip(name)
-
-lost.before(async (context) => {
-  if (isHere) Object.assign(context, await startDashboard())
-})
-lost.after(({ stop }) => stop?.())
+const story = stories('pages of the dashboard that are opened while the service is lost')
 
 /** The key after `g` of each page, and a text that only its content has. */
 const PAGES = {
@@ -78,4 +62,4 @@ story('each of them says so, and shows its content when the service answers agai
   await proxy.close()
 })
 
-lost.run()
+story.run()

@@ -1,23 +1,14 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { call, deploy } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { call, deploy, publish } from '../support/build.ts'
+import { openDashboard } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
-const isHere = hasChromium()
-const names = suite<StartedDashboard>('names that the dashboard shows', { timeoutMs: 120_000 })
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? names(name, tell) : names.skip(name)
-
-const NS = 'orders.handlersOfTheInternationalDepartment'
-
-names.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  await deploy(context.server.api, 'shop', {
-    [`${NS.replace('.', '/')}.js`]: `
+const story = stories('names that the dashboard shows', {
+  prepare: async (context) => {
+    await deploy(context.server.api, 'shop', {
+      [`${NS.replace('.', '/')}.js`]: `
       import { fn } from 'svc'
       export const onPaymentsOfInternationalCustomersWithTheirReminders = fn(
         { webhook: { service: 'payments-of-the-international-department', path: '/paid/by/customers' } }, () => 1)
@@ -26,10 +17,12 @@ names.before(async (context) => {
         throw new Error('The department is closed on Sundays')
       }
     `,
-  })
-  await call(context.server.api, `${NS}/failsBecauseTheInternationalDepartmentIsClosed`)
+    })
+    await call(context.server.api, `${NS}/failsBecauseTheInternationalDepartmentIsClosed`)
+  },
 })
-names.after(({ stop }) => stop?.())
+
+const NS = 'orders.handlersOfTheInternationalDepartment'
 
 /** The tables of a page that are wider than their place. */
 const tooWide = (page: Page) =>
@@ -44,7 +37,7 @@ story('long names neither hide the columns beside them nor narrow them to letter
   await page.setViewportSize({ width: 1280, height: 800 })
   await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
   assert.equal(await tooWide(page), [])
-  for (const text of ['POST payments-of-the', 'Everyone who has the URL']) {
+  for (const text of ['POST payments-of-the', 'Everyone with the URL']) {
     const { height = 999 } = (await page.getByRole('cell', { name: text }).boundingBox()) ?? {}
     assert.ok(height < 130, `Expected a cell with a few lines, got ${height} px for ${text}`)
   }
@@ -71,4 +64,23 @@ story('characters that make one name look like another one are shown as escapes'
   await row.waitFor({ state: 'detached' })
 })
 
-names.run()
+story('they are escapes in the fields of dialogs too, which have the same value as JSON', async (context) => {
+  const { api } = context.server
+  await publish(api, 'order:deceptive', { name: '\u202eevil' })
+  const { page } = await openDashboard(context.chromium, context.server, {
+    path: '/events?event_type=order:deceptive',
+  })
+  await page.getByRole('button', { name: 'Publish' }).click()
+  const data = page.getByRole('dialog').getByLabel('Data as JSON')
+  await until(async () => (await data.inputValue()).includes('name'))
+  assert.match(await data.inputValue(), '"name": "\\u202eevil"')
+  await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  const { data: events } = await api.page<{ event_data: unknown }>('/events?event_type=order:deceptive')
+  assert.equal(
+    events.map(({ event_data }) => event_data),
+    [{ name: '\u202eevil' }, { name: '\u202eevil' }],
+  )
+})
+
+story.run()

@@ -1,28 +1,13 @@
 import * as assert from 'uvu/assert'
 import { publish } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import {
-  openDashboard,
-  operatorTokenOf,
-  signInAsOperator,
-  type StartedDashboard,
-  startDashboard,
-} from '../support/openDashboard.ts'
+import { openDashboard, operatorTokenOf, signInAsOperator } from '../support/openDashboard.ts'
 import { openApi } from '../support/http.ts'
-import { suite } from '../support/suite.ts'
+import { stories } from '../support/stories.ts'
 
 /** Enough events that a rebuild takes longer than a look at it. */
 const MANY = 600
 
-const isHere = hasChromium()
-const operator = suite<StartedDashboard>('the operator in the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? operator(name, work) : operator.skip(name)
-
-operator.before(async (context) => {
-  if (isHere) Object.assign(context, await startDashboard())
-})
-operator.after(({ stop }) => stop?.())
+const story = stories('the operator in the dashboard')
 
 story('a read model is rebuilt and compared while the operator watches', async ({ chromium, server }) => {
   for (let sent = 0; sent < MANY; sent += 50)
@@ -224,4 +209,4 @@ story(
   },
 )
 
-operator.run()
+story.run()

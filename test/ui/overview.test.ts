@@ -2,15 +2,8 @@ import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { follow } from '../api/sse.ts'
 import { call, deploy } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import {
-  openDashboard,
-  operatorTokenOf,
-  signIn,
-  type StartedDashboard,
-  startDashboard,
-} from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard, operatorTokenOf, signIn } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
 const FILES = {
@@ -23,20 +16,14 @@ const FILES = {
 
 const OUTCOMES = 'Runs per minute by outcome'
 
-const isHere = hasChromium()
-const overview = suite<StartedDashboard>('the overview of the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? overview(name, tell) : overview.skip(name)
-
-overview.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  const { api } = context.server
-  await deploy(api, 'shop', FILES)
-  for (let sent = 0; sent < 3; sent++) await call(api, 'orders/works')
-  await call(api, 'orders/fails')
+const story = stories('the overview of the dashboard', {
+  prepare: async (context) => {
+    const { api } = context.server
+    await deploy(api, 'shop', FILES)
+    for (let sent = 0; sent < 3; sent++) await call(api, 'orders/works')
+    await call(api, 'orders/fails')
+  },
 })
-overview.after(({ stop }) => stop?.())
 
 /** The number that the page shows below a name. */
 const countOf = (page: Page, name: string) =>
@@ -144,7 +131,7 @@ story('a session that may only read runs sees no quota and no failure', async ({
 
 story('the overview counts the open live streams of the environment', async ({ chromium, server }) => {
   const { page, go } = await openDashboard(chromium, server, { path: '' })
-  const shown = page.getByRole('region', { name: 'Quota' }).locator('div', { hasText: 'in this environment' })
+  const shown = page.getByRole('region', { name: 'Quota' }).locator('div', { hasText: 'of this environment' })
   const isShown = async (least: number) => {
     await go('')
     const { live_streams } = await server.api.get<{ live_streams: { in_env: number } }>('/org/usage')
@@ -167,4 +154,4 @@ story('the operator sees the disk of the node, others do not', async ({ chromium
   await page.getByText(/^Disk of the node: .*free|^disk: /).waitFor()
 })
 
-overview.run()
+story.run()

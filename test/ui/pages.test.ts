@@ -3,16 +3,14 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { violationsOf } from '../support/axe.ts'
 import { call, deploy } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
 import {
   openDashboard,
   operatorTokenOf,
   signInAsOperator,
   type StartedDashboard,
-  startDashboard,
 } from '../support/openDashboard.ts'
 import { openApi } from '../support/http.ts'
-import { suite } from '../support/suite.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
 /** Every page by the beginning of its heading, with a comma and more if several share it: its path below `/ui`. */
@@ -47,15 +45,11 @@ interface Context extends StartedDashboard {
   stream_id: string
 }
 
-const isHere = hasChromium()
-const all = suite<Context>('the pages of the dashboard', { timeoutMs: 120_000 })
-
-all.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  const { api } = context.server
-  await deploy(api, 'shop', {
-    'orders.js': `
+const test = stories<Context>('the pages of the dashboard', {
+  prepare: async (context) => {
+    const { api } = context.server
+    await deploy(api, 'shop', {
+      'orders.js': `
       import { emit, fn } from 'svc'
       export const emits = async (text) => { await emit('word', text); await emit(text.slice(0, 100), { [text]: text }) }
       export const fails = async (text) => { console.log(text); await emit('word', text); throw new Error(text) }
@@ -64,36 +58,33 @@ all.before(async (context) => {
       export const hook = fn({ webhook: { service: 'pay', path: '/hook' } }, () => 1)
       export const nightly = fn({ schedule: { cron: '0 3 1 1 *' } }, () => 1)
     `,
-  })
-  await api.post('/projects/shop/context', { key: 'K'.repeat(128), value: 'a', description: HOSTILE })
-  await call(api, 'orders/works', HOSTILE)
-  context.stream_id = (await call(api, 'orders/emits', HOSTILE)).stream_id
-  context.run_id = (await call(api, 'orders/fails', HOSTILE)).run_id
-  await api.post('/service-keys', {
-    name: HOSTILE.slice(0, 200),
-    permissions: { [`event:${HOSTILE}`]: ['create'] },
-    metadata: { text: HOSTILE },
-  })
-  await api.post('/sessions', { permissions: { 'run:*': ['read'] }, metadata: { [HOSTILE]: HOSTILE } })
-  const operator = openApi(context.server.url, operatorTokenOf(context.server))
-  const post = (path: string, body: object) => operator.post(`${context.server.url}/operator${path}`, body)
-  const { env_id } = await api.get<{ env_id: string }>('/env')
-  await post('/orgs', { slug: 'hostile', name: HOSTILE.slice(0, 200), plan: 'pro' })
-  await post('/orgs/hostile/envs', { name: 'x'.repeat(63) })
-  await post(`/envs/${env_id}/api-keys`, {
-    name: HOSTILE.slice(0, 200),
-    permissions: { [`event:${HOSTILE}`]: ['create'] },
-  })
-  await api.post('/domains', { domain: `${'x'.repeat(60)}.${'y'.repeat(60)}.example.com` })
-  await api.send('PUT', `/files/upload/${encodeURIComponent(HOSTILE.slice(0, 200))}`, {
-    body: Buffer.from('a'),
-    headers: { 'content-type': 'text/plain' },
-  })
+    })
+    await api.post('/projects/shop/context', { key: 'K'.repeat(128), value: 'a', description: HOSTILE })
+    await call(api, 'orders/works', HOSTILE)
+    context.stream_id = (await call(api, 'orders/emits', HOSTILE)).stream_id
+    context.run_id = (await call(api, 'orders/fails', HOSTILE)).run_id
+    await api.post('/service-keys', {
+      name: HOSTILE.slice(0, 200),
+      permissions: { [`event:${HOSTILE}`]: ['create'] },
+      metadata: { text: HOSTILE },
+    })
+    await api.post('/sessions', { permissions: { 'run:*': ['read'] }, metadata: { [HOSTILE]: HOSTILE } })
+    const operator = openApi(context.server.url, operatorTokenOf(context.server))
+    const post = (path: string, body: object) => operator.post(`${context.server.url}/operator${path}`, body)
+    const { env_id } = await api.get<{ env_id: string }>('/env')
+    await post('/orgs', { slug: 'hostile', name: HOSTILE.slice(0, 200), plan: 'pro' })
+    await post('/orgs/hostile/envs', { name: 'x'.repeat(63) })
+    await post(`/envs/${env_id}/api-keys`, {
+      name: HOSTILE.slice(0, 200),
+      permissions: { [`event:${HOSTILE}`]: ['create'] },
+    })
+    await api.post('/domains', { domain: `${'x'.repeat(60)}.${'y'.repeat(60)}.example.com` })
+    await api.send('PUT', `/files/upload/${encodeURIComponent(HOSTILE.slice(0, 200))}`, {
+      body: Buffer.from('a'),
+      headers: { 'content-type': 'text/plain' },
+    })
+  },
 })
-all.after(({ stop }) => stop?.())
-
-const test = (name: string, work: (context: Context) => Promise<void>) =>
-  isHere ? all(name, work) : all.skip(name)
 
 const DESK = { width: 1280, height: 720 }
 const PHONE = { width: 360, height: 740 }
@@ -125,4 +116,4 @@ for (const [name, pathOf] of Object.entries(PAGES))
     assert.equal(errors, [])
   })
 
-all.run()
+test.run()

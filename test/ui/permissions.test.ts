@@ -3,32 +3,21 @@ import { lackText } from '../../src/access/permissions.ts'
 import type { Permissions } from '../../src/events/org.ts'
 import { newSession } from '../api/issuing.ts'
 import { call, deploy } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import {
-  openDashboard,
-  operatorTokenOf,
-  type StartedDashboard,
-  startDashboard,
-} from '../support/openDashboard.ts'
+import { openDashboard, operatorTokenOf, type StartedDashboard } from '../support/openDashboard.ts'
 import { openApi } from '../support/http.ts'
-import { suite } from '../support/suite.ts'
+import { stories } from '../support/stories.ts'
+import { until } from '../support/until.ts'
 
 interface Context extends StartedDashboard {
   run_id: string
 }
 
-const isHere = hasChromium()
-const permissions = suite<Context>('permissions in the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, work: (context: Context) => Promise<void>) =>
-  isHere ? permissions(name, work) : permissions.skip(name)
-
-permissions.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  await deploy(context.server.api, 'shop', { 'a.js': 'export const echo = (text) => text' })
-  context.run_id = (await call(context.server.api, 'a/echo', 'hi')).run_id
+const story = stories<Context>('permissions in the dashboard', {
+  prepare: async (context) => {
+    await deploy(context.server.api, 'shop', { 'a.js': 'export const echo = (text) => text' })
+    context.run_id = (await call(context.server.api, 'a/echo', 'hi')).run_id
+  },
 })
-permissions.after(({ stop }) => stop?.())
 
 /** An API key whose permissions the operator changes. */
 const openKey = async ({ server }: Context, given: Permissions) => {
@@ -89,6 +78,40 @@ story(
   },
 )
 
+story('a permission that is added while a page is open is used without a reload', async (context) => {
+  const { chromium, server } = context
+  await server.api.send('PUT', '/files/upload/kept.txt', { body: Buffer.from('a') })
+  const all = { 'file:*': ['*'], 'run:*': ['read'], 'env:*': ['read'] } as const
+  const { token, change } = await openKey(context, all)
+  const { page } = await openDashboard(chromium, server, { token, path: '/files' })
+  const kept = page.getByRole('row', { name: /^kept\.txt/ })
+  await kept.waitFor()
+  await page.evaluate('globalThis.isSamePage = true')
+  const upload = page.getByRole('button', { name: 'Upload' })
+  const readerReturns = () => page.evaluate('dispatchEvent(new Event("focus"))')
+
+  await change({ ...all, 'file:*': ['read'] })
+  await readerReturns()
+  await until(() => upload.isDisabled())
+  await change(all)
+  await readerReturns()
+  await until(async () => !(await upload.isDisabled()))
+
+  await change({ ...all, 'file:*': ['read'] })
+  await readerReturns()
+  await until(() => upload.isDisabled())
+  await change(all)
+  await upload.click({ force: true }) // refused by what the page knew, which it reads again
+  await until(async () => !(await upload.isDisabled()))
+
+  await change({ 'run:*': ['read'], 'env:*': ['read'] })
+  await page.getByLabel('Path begins with').fill('k')
+  await page.getByRole('main').getByText(lackText('file', 'read')).waitFor()
+  await change(all)
+  await kept.waitFor()
+  assert.is(await page.evaluate('globalThis.isSamePage'), true)
+})
+
 story('every page that a credential may not see names the permission in the same words', async (context) => {
   const { chromium, server, run_id } = context
   const { token } = await newSession(server.api, { 'webhook:*': ['execute'] })
@@ -127,4 +150,4 @@ story('a part of a page that a credential may not see is named, and not shown as
   await other.page.getByRole('region', { name: 'Trace' }).getByText(lackText('event', 'read')).waitFor()
 })
 
-permissions.run()
+story.run()

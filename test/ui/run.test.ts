@@ -1,9 +1,8 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { call, deploy, publish, runsOf } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
 const FILES = {
@@ -35,17 +34,11 @@ const FILES = {
 /** As many emits are still one shape in the picture. */
 const MANY = 10_000
 
-const isHere = hasChromium()
-const runPage = suite<StartedDashboard>('the page of a run', { timeoutMs: 120_000 })
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? runPage(name, tell) : runPage.skip(name)
-
-runPage.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  await deploy(context.server.api, 'chat', FILES)
+const story = stories('the page of a run', {
+  prepare: async (context) => {
+    await deploy(context.server.api, 'chat', FILES)
+  },
 })
-runPage.after(({ stop }) => stop?.())
 
 const sliderOf = (page: Page) => page.getByRole('slider', { name: /^Emitted data/ })
 
@@ -112,6 +105,26 @@ story('data that the page does not keep has a dashed line', async ({ chromium, s
   assert.equal(errors, [])
 })
 
+story(
+  'texts that follow each other are one text, and ids in the reasons are links',
+  async ({ chromium, server }) => {
+    const { run_id } = await call(server.api, 'chat/talk', ['two ', 'words, <b>one</b>\n', 'text'])
+    const { page } = await openDashboard(chromium, server, { path: `/runs/${run_id}` })
+    const emitted = page.getByRole('region', { name: 'Emitted data' })
+    await emitted.getByText('3 texts').waitFor()
+    assert.is(await emitted.locator('pre').textContent(), 'two words, <b>one</b>\ntext')
+
+    const why = page.getByRole('region', { name: 'Why did this run?' })
+    await why.getByText(run_id).waitFor()
+    assert.is(await why.getByRole('link', { name: run_id }).count(), 0)
+    const child = lineOf(page, 'chat/child').getByRole('link')
+    await child.click()
+    await page.getByRole('heading', { name: 'Run chat/child' }).waitFor()
+    await why.getByRole('link', { name: run_id }).click()
+    await page.getByRole('heading', { name: 'Run chat/talk' }).waitFor()
+  },
+)
+
 story('data appears while the run emits it, and the choice remains', async ({ chromium, server }) => {
   const { event_id } = await publish(server.api, 'wait')
   const { run_id } = await until(async () => (await runsOf(server.api, event_id))[0])
@@ -149,4 +162,4 @@ story('a run that emitted nothing has no marks and no slider', async ({ chromium
   assert.is(await sliderOf(page).count(), 0)
 })
 
-runPage.run()
+story.run()

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
 import { call, deploy, publish, type Run } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
 const FILES = {
@@ -25,17 +24,11 @@ const FILES = {
 /** A story cancels as many runs at once. */
 const MANY = 200
 
-const isHere = hasChromium()
-const runs = suite<StartedDashboard>('the runs in the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? runs(name, tell) : runs.skip(name)
-
-runs.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  await deploy(context.server.api, 'shop', FILES)
+const story = stories('the runs in the dashboard', {
+  prepare: async (context) => {
+    await deploy(context.server.api, 'shop', FILES)
+  },
 })
-runs.after(({ stop }) => stop?.())
 
 story(
   'a failed run is found by its function and replayed with corrected input',
@@ -178,4 +171,19 @@ story('a run that does not exist is explained', async ({ chromium, server }) => 
   await page.getByText('There is no run').waitFor()
 })
 
-runs.run()
+story('filters of links from other pages are named, and can be removed', async ({ chromium, server }) => {
+  const { run_id, stream_id } = await call(server.api, 'orders/hello', 'scoped')
+  await call(server.api, 'orders/hello', 'another')
+  const { page } = await openDashboard(chromium, server, { path: `/runs/${run_id}` })
+  await page.getByRole('link', { name: stream_id }).click()
+  await page.getByRole('link', { name: 'Runs of this stream' }).click()
+  const scope = page.getByRole('paragraph').filter({ hasText: 'Only runs of the stream' })
+  assert.is(await scope.getByRole('link').innerText(), stream_id)
+  await until(async () => (await page.locator('tbody tr').count()) === 1)
+  await scope.getByRole('button', { name: 'Show others too' }).click()
+  await until(async () => (await page.locator('tbody tr').count()) > 1)
+  assert.is(await scope.count(), 0)
+  assert.is(new URL(page.url()).search, '')
+})
+
+story.run()

@@ -1,25 +1,18 @@
 import * as assert from 'uvu/assert'
 import { lackText } from '../../src/access/permissions.ts'
 import { call, deploy } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 
 const VALUE = 'sk-live-a1b2c3'
 
-const isHere = hasChromium()
-const secrets = suite<StartedDashboard>('the secrets in the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? secrets(name, work) : secrets.skip(name)
-
-secrets.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  await deploy(context.server.api, 'shop', {
-    'pay.js': `import { context } from 'svc'\nexport const length = async () => (await context('PAYMENT_KEY')).length`,
-  })
+const story = stories('the secrets in the dashboard', {
+  prepare: async (context) => {
+    await deploy(context.server.api, 'shop', {
+      'pay.js': `import { context } from 'svc'\nexport const length = async () => (await context('PAYMENT_KEY')).length`,
+    })
+  },
 })
-secrets.after(({ stop }) => stop?.())
 
 story(
   'a secret is created after a wrong key, replaced and deleted, and its value is shown nowhere',
@@ -105,4 +98,4 @@ story('a key without the permission to read secrets is shown it', async ({ chrom
   await page.getByText('context:* read').waitFor()
 })
 
-secrets.run()
+story.run()

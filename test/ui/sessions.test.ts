@@ -1,27 +1,11 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { publish } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
 import { openApi } from '../support/http.ts'
-import {
-  openDashboard,
-  operatorTokenOf,
-  type StartedDashboard,
-  startDashboard,
-} from '../support/openDashboard.ts'
-import { suite } from '../support/suite.ts'
+import { openDashboard, operatorTokenOf } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
 
-const isHere = hasChromium()
-const sessions = suite<StartedDashboard>('sessions of the dashboard that change meanwhile', {
-  timeoutMs: 120_000,
-})
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? sessions(name, tell) : sessions.skip(name)
-
-sessions.before(async (context) => {
-  if (isHere) Object.assign(context, await startDashboard())
-})
-sessions.after(({ stop }) => stop?.())
+const story = stories('sessions of the dashboard that change meanwhile')
 
 const envName = (page: Page, name: string) => page.getByRole('banner').getByText(name, { exact: true })
 
@@ -72,4 +56,4 @@ story('a form that is sent while the service is lost is sent once by a repetitio
   assert.is(pagination.total, 1)
 })
 
-sessions.run()
+story.run()

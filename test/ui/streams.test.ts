@@ -3,12 +3,11 @@ import * as assert from 'uvu/assert'
 import { createClient } from '../../src/client/index.ts'
 import { newId } from '../../src/ids.ts'
 import { deploy, publish } from '../support/build.ts'
-import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
+import { openDashboard } from '../support/openDashboard.ts'
 import { freePort } from '../support/freePort.ts'
 import { EMBEDDED } from '../support/installation.ts'
 import { spawnServer, type TestServer } from '../support/server.ts'
-import { suite } from '../support/suite.ts'
+import { stories } from '../support/stories.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 
@@ -25,17 +24,11 @@ const FILES = {
   `,
 }
 
-const isHere = hasChromium()
-const streams = suite<StartedDashboard>('streams in the dashboard', { timeoutMs: 120_000 })
-const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
-  isHere ? streams(name, tell) : streams.skip(name)
-
-streams.before(async (context) => {
-  if (!isHere) return
-  Object.assign(context, await startDashboard())
-  await deploy(context.server.api, 'chat', FILES)
+const story = stories('streams in the dashboard', {
+  prepare: async (context) => {
+    await deploy(context.server.api, 'chat', FILES)
+  },
 })
-streams.after(({ stop }) => stop?.())
 
 /** The words of one speaker, as the function emits them. */
 const wordsOf = (name: string, count: number): string =>
@@ -131,4 +124,4 @@ story('a restart of the service neither loses nor repeats a token', async ({ chr
   await server.stop()
 })
 
-streams.run()
+story.run()

@@ -12,6 +12,23 @@ const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
 
+/** The dialogs with fields that the reader has changed. */
+const written = new WeakSet<Element>()
+
+const dialogOf = (target: EventTarget | null): Element | null =>
+  target instanceof Element ? target.closest('dialog') : null
+
+const onInput = ({ target }: Event): void => {
+  const dialog = dialogOf(target)
+  if (dialog) written.add(dialog)
+}
+
+/** Whether Escape only leaves the field: a dialog in which nothing was written closes at once. */
+const keepsText = (target: EventTarget | null): boolean => {
+  const dialog = dialogOf(target)
+  return !dialog || written.has(dialog)
+}
+
 /** The rows of the table of the page, in order. */
 const rows = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('main tbody tr[tabindex]')]
 
@@ -32,9 +49,13 @@ export const listenToKeys = (): (() => void) => {
   const onKey = (event: KeyboardEvent): void => {
     const { key, target } = event
     if (event.ctrlKey || event.metaKey || event.altKey) return
+    if (key === 'Escape' && document.querySelector('dialog[data-stays]')) {
+      event.preventDefault() // the browser would close the dialogs below it too
+      return
+    }
     if (isTyping(target)) {
-      if (key !== 'Escape') return
-      event.preventDefault() // a search field would lose its text
+      if (key !== 'Escape' || !keepsText(target)) return
+      event.preventDefault() // a search field would lose its text, and a dialog what was written in it
       ;(target as HTMLElement).blur()
       return
     }
@@ -65,7 +86,11 @@ export const listenToKeys = (): (() => void) => {
     }
   }
   document.addEventListener('keydown', onKey)
-  return () => document.removeEventListener('keydown', onKey)
+  document.addEventListener('input', onInput)
+  return () => {
+    document.removeEventListener('keydown', onKey)
+    document.removeEventListener('input', onInput)
+  }
 }
 
 /** The list of the shortcuts, opened with `?`. */

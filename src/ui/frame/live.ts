@@ -73,11 +73,12 @@ export const useLive = (listener: Listener): void => {
 /** The shortest time between two reloads. */
 const REST_MS = 1000
 
-/** Calls `reload` after updates whose names begin with one of the prefixes, and that concern it, at most once a second. */
+/** Calls `reload` after updates whose names begin with one of the prefixes, and that concern it, with a rest between two calls. */
 export const useRefresh = (
   prefixes: readonly string[],
   reload: () => void,
   concerns: (update: EnvEvent) => boolean = () => true,
+  restMs = REST_MS,
 ): void => {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const current = useRef(reload)
@@ -91,6 +92,6 @@ export const useRefresh = (
     timer.current ??= setTimeout(() => {
       timer.current = undefined
       current.current()
-    }, REST_MS)
+    }, restMs)
   })
 }

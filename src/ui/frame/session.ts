@@ -4,6 +4,7 @@ import type { SignIn } from '../../client/index.ts'
 import { ServiceError } from '../../client/index.ts'
 import { ask, ended, isUnanswered, onRefusals, signIns, textOf } from './api.ts'
 import { reportFailed } from './notices.tsx'
+import { onReturn } from './repeat.ts'
 
 /** The environment and the rights of the session; undefined until the service has replied, null without a session. */
 export const session = signal<SignIn | null | undefined>(undefined)
@@ -32,8 +33,8 @@ export const maySome = (type: string, action: string): boolean =>
 
 let isRefreshing = false
 
-/** Reads what the session permits now: its API key may permit less than when the page was opened. */
-const refresh = async (): Promise<void> => {
+/** Reads what the session permits now: its API key may permit less or more than when the page was opened. */
+export const refreshSession = async (): Promise<void> => {
   if (isRefreshing) return
   isRefreshing = true
   const before = session.peek()
@@ -48,7 +49,11 @@ onRefusals({
   onEnd: (scope) => {
     if ((scope === 'operator' ? operator : session).peek()) ended.value = scope
   },
-  onForbidden: () => void refresh(),
+  onForbidden: () => void refreshSession(),
+})
+
+onReturn(() => {
+  if (session.peek() && !ended.peek()) void refreshSession()
 })
 
 /** Shows the page with another session; one of the same environment continues it. */

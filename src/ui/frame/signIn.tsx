@@ -15,6 +15,20 @@ interface Props {
 
 const LABELS = { env: 'API key', operator: 'Operator token' }
 
+/** Where the credential is. */
+const Help = ({ scope }: { readonly scope: Scope | undefined }) =>
+  scope === 'operator' ? (
+    <>
+      The first start of the service prints it, and <code>npx svc secrets operator-token</code> prints it
+      again on the machine of the service.
+    </>
+  ) : (
+    <>
+      The first start of the service prints {scope === undefined ? 'both' : 'one'}. <code>npx svc open</code>{' '}
+      signs in with the profile of the command line.
+    </>
+  )
+
 /** Exchanges an API key or the operator token for a cookie that scripts cannot read. */
 export const SignIn = ({ isInPage = false, scope }: Props) => {
   const id = useId()
@@ -56,8 +70,7 @@ export const SignIn = ({ isInPage = false, scope }: Props) => {
           aria-describedby={`${id}-help`}
         />
         <p id={`${id}-help`} class="hint">
-          The first start of the service prints both. <code>npx svc open</code> signs in with the profile of
-          the command line.
+          <Help scope={scope} />
         </p>
         <Alert text={failure.value} />
         <Submit label="Sign in" busyLabel="Signing in…" isBusy={isBusy.value} />

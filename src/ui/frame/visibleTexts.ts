@@ -6,7 +6,8 @@ import { type ComponentChildren, options, type VNode } from 'preact'
  */
 const DECEPTIVE = /[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g
 
-const visible = (text: string): string =>
+/** In JSON, such as that of a field, the escape is the same value. */
+export const visible = (text: string): string =>
   text.replace(DECEPTIVE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 const visibleIn = (child: ComponentChildren): ComponentChildren => {

@@ -2,6 +2,7 @@ import type { Build, Page } from '../../client/index.ts'
 import { ServiceError } from '../../client/index.ts'
 import { api, isGone } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
+import { DEPLOYED_MS, useRepeat } from '../frame/repeat.ts'
 import { linkTo, param, query } from '../frame/router.ts'
 import { offsetOf, PAGE } from '../parts/pager.tsx'
 import { NoProject, ProjectPage } from '../parts/projectChoice.tsx'
@@ -40,6 +41,7 @@ const buildsOf = async (project: string, signal: AbortSignal): Promise<Listed> =
 
 const BuildsOf = ({ project }: { readonly project: string }) => {
   const builds = useLoaded((signal) => buildsOf(project, signal), [project, param('offset')])
+  useRepeat(builds.reload, DEPLOYED_MS)
   const chosen = param('build')
   const deployed = builds.data?.deployed
   if (isGone(builds.error)) return <NoProject project={project} />

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { api } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
-import { useRepeat } from '../frame/repeat.ts'
+import { useRepeat, useReturn } from '../frame/repeat.ts'
 import { refusalOf } from '../frame/session.ts'
 import { Action } from '../parts/action.tsx'
 import { TextField } from '../parts/fields.tsx'
@@ -22,6 +22,7 @@ export const Domains = () => {
     [offset],
   )
   const rows = domains.data?.data ?? []
+  useReturn(domains.reload)
   useRepeat(
     domains.reload,
     LOOK_MS,

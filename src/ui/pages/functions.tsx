@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ProjectFunction } from '../../client/index.ts'
 import { api, isGone } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
+import { DEPLOYED_MS, useRepeat } from '../frame/repeat.ts'
 import { linkTo, param } from '../frame/router.ts'
 import { may } from '../frame/session.ts'
 import { offsetOf } from '../parts/pager.tsx'
@@ -31,6 +32,7 @@ const FunctionsOf = ({ project }: { readonly project: string }) => {
       }),
     [project, param('offset')],
   )
+  useRepeat(functions.reload, DEPLOYED_MS)
   const called = useSignal<Called | null>(null)
   const isDeployed = (functions.data?.pagination.total ?? 0) > 0
   if (isGone(functions.error)) return <NoProject project={project} />
@@ -47,7 +49,9 @@ const FunctionsOf = ({ project }: { readonly project: string }) => {
     {
       name: 'Last 24 hours',
       cell: ({ fn }) =>
-        may('run', 'read') && <Figures key={called.value?.reply.run_id ?? ''} project={project} fn={fn} />,
+        may('run', 'read') && (
+          <Figures key={called.value?.fn === fn ? called.value.reply.run_id : fn} project={project} fn={fn} />
+        ),
     },
     {
       name: 'Actions',

@@ -9,6 +9,7 @@ import { Facts } from '../parts/facts.tsx'
 import { Json } from '../parts/json.tsx'
 import { Copy, durationText, Empty, Failure, Loading, Status, Time } from '../parts/texts.tsx'
 import { EmittedData } from './run/emitted.tsx'
+import { Linked } from './run/linked.tsx'
 import { ErrorOf } from './run/errorOf.tsx'
 import { Input } from './run/input.tsx'
 import { Logs } from './run/logs.tsx'
@@ -118,7 +119,7 @@ const FactsOf = ({ run }: { readonly run: RunOf }) => (
 
 const RunLink = ({ run_id }: { readonly run_id: string }) => <a href={linkTo(`/runs/${run_id}`)}>{run_id}</a>
 
-const Why = ({ run: { run_id, status } }: { readonly run: RunOf }) => {
+const Why = ({ run: { run_id, event_id, status } }: { readonly run: RunOf }) => {
   const why = useLoaded(
     (signal) => api.request('GET /v1/runs/{run_id}/why', { path: { run_id }, signal }),
     [run_id, status],
@@ -130,7 +131,9 @@ const Why = ({ run: { run_id, status } }: { readonly run: RunOf }) => {
       {why.data && (
         <ul>
           {[...why.data.why, why.data.outcome].map((sentence) => (
-            <li key={sentence}>{sentence}</li>
+            <li key={sentence}>
+              <Linked text={sentence} event_id={event_id} own={run_id} />
+            </li>
           ))}
         </ul>
       )}

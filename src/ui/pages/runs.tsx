@@ -9,7 +9,7 @@ import { List } from '../parts/list.tsx'
 import type { Column } from '../parts/table.tsx'
 import { durationText, Empty, shortId, Status, Time, Name } from '../parts/texts.tsx'
 import { BulkActions } from './runs/bulkActions.tsx'
-import { FilterBar, runFilters } from './runs/filterBar.tsx'
+import { FilterBar, runFilters, Scopes } from './runs/filterBar.tsx'
 
 const PAGE = 50
 
@@ -39,6 +39,7 @@ export const Runs = () => {
         {page.data && <Total pagination={page.data.pagination} />}
       </div>
       <FilterBar />
+      <Scopes />
       <BulkActions
         picked={picked.value}
         matching={page.data?.pagination.total ?? 0}
@@ -66,23 +67,23 @@ const isKnown = (entry: readonly [string, Run | undefined]): entry is readonly [
   entry[1] !== undefined
 
 /** The characters of an error in the list. */
-const SHOWN = 120
+const SHOWN = 200
 
 const COLUMNS: readonly Column<Run>[] = [
   {
     name: 'Function',
     cell: (run) => (
-      <a href={linkTo(`/runs/${run.run_id}`)} title={run.run_id}>
-        <Name of={run.fn ?? 'Evaluated code'} />
-      </a>
+      <>
+        <a href={linkTo(`/runs/${run.run_id}`)} title={run.run_id}>
+          <Name of={run.fn ?? 'Evaluated code'} />
+        </a>
+        {run.error && (
+          <span class="clamped hint">{`${run.error.code}: ${run.error.message}`.slice(0, SHOWN)}</span>
+        )}
+      </>
     ),
   },
   { name: 'Status', cell: (run) => <Status status={run.status} /> },
-  {
-    name: 'Error',
-    cell: ({ error }) =>
-      error && <span class="clamped">{`${error.code}: ${error.message}`.slice(0, SHOWN)}</span>,
-  },
   { name: 'Type', isShort: true, cell: (run) => run.run_type },
   { name: 'Project', cell: (run) => run.project_name },
   { name: 'Attempt', isNumber: true, cell: (run) => run.attempt },

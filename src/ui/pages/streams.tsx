@@ -99,5 +99,5 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   { name: 'Newest event', cell: ({ newest }) => newest.event_type },
   { name: 'Published', cell: ({ newest }) => <Time at={newest.event_time} /> },
-  { name: 'Events', isNumber: true, cell: ({ count }) => count },
+  { name: `In the newest ${EVENTS}`, isNumber: true, cell: ({ count }) => count },
 ]

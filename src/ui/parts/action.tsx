@@ -6,6 +6,7 @@ import { randomKey } from '../../client/randomKey.ts'
 import { isTransient } from '../../client/transport.ts'
 import { deletions, isGone, sentTextOf } from '../frame/api.ts'
 import { reportDone, reportFailed } from '../frame/notices.tsx'
+import { refreshSession } from '../frame/session.ts'
 import { Dialog } from './dialog.tsx'
 import { Submit } from './submit.tsx'
 import { Alert } from './texts.tsx'
@@ -71,8 +72,10 @@ export const Action = ({ label, does, run, children, asks, isDangerous, refusal,
     isOpen.value = true
   }
   const use = (): void => {
-    if (refusal !== undefined) reportFailed(`${label}: ${refusal}`)
-    else if (hasDialog) open()
+    if (refusal !== undefined) {
+      reportFailed(`${label}: ${refusal}`)
+      void refreshSession() // the permission may have been added meanwhile
+    } else if (hasDialog) open()
     else void execute()
   }
 

@@ -84,6 +84,7 @@ export const Modal = ({ title, onClose, children }: ModalProps) => {
     <dialog
       ref={element}
       aria-labelledby={id}
+      data-stays={onClose ? undefined : ''}
       onCancel={(event) => !onClose && event.preventDefault()}
       onClose={() => {
         if (onClose) onClose()

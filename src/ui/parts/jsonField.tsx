@@ -1,5 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { textOf } from '../frame/api.ts'
+import { visible } from '../frame/visibleTexts.ts'
 import { ShownAtField } from './action.tsx'
 import { TextField } from './fields.tsx'
 
@@ -12,6 +13,9 @@ export interface JsonText {
   /** The same, for a list such as `[1, 2]`. */
   readonly readList: () => readonly unknown[]
 }
+
+/** A value as the text of a field. */
+export const fieldJson = (value: unknown): string => visible(JSON.stringify(value, null, 2))
 
 /** A text that becomes JSON when its dialog is sent. `name` begins its errors. */
 export const useJsonText = (name: string, initial: string): JsonText => {

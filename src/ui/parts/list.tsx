@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Pagination } from '../../client/index.ts'
 import type { Loaded } from '../frame/load.ts'
+import { useReturn } from '../frame/repeat.ts'
 import { setQuery } from '../frame/router.ts'
 import { Pager } from './pager.tsx'
 import { Table, type TableProps } from './table.tsx'
@@ -27,6 +28,7 @@ interface Props<Row> extends Omit<TableProps<Row>, 'rows' | 'isFormer'> {
 export const List = <Row,>({ of, empty, offset, ...table }: Props<Row>) => {
   const { data: page, isFormer, error, reload } = of
   const { data: rows, pagination } = page ?? {}
+  useReturn(reload)
   return (
     <>
       {error && <Failure error={error} retry={reload} />}

@@ -36,6 +36,7 @@ interface Props {
 
 /** The permissions of a new credential: a row for each type, a box for each of its actions. */
 export const PermissionGrid = ({ types, value, onChange }: Props) => {
+  const columns = ACTIONS.filter((action) => types.some((type) => actionsOf.get(type)?.includes(action)))
   const change = (type: string, patch: Partial<Grants[string]>): void =>
     onChange({ ...value, [type]: { ...(value[type] ?? NONE), ...patch } })
   return (
@@ -44,7 +45,7 @@ export const PermissionGrid = ({ types, value, onChange }: Props) => {
       <table>
         <thead>
           <tr>
-            {['Type', ...ACTIONS, 'Paths'].map((name) => (
+            {['Type', ...columns, 'Paths'].map((name) => (
               <th key={name} scope="col">
                 {name}
               </th>
@@ -63,7 +64,7 @@ export const PermissionGrid = ({ types, value, onChange }: Props) => {
             return (
               <tr key={type}>
                 <th scope="row">{type}</th>
-                {ACTIONS.map((action) => (
+                {columns.map((action) => (
                   <td key={action} data-name={actionsOf.get(type)?.includes(action) ? action : undefined}>
                     {actionsOf.get(type)?.includes(action) && (
                       <input

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks'
 import type { Project } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
 import { type Loaded, useLoaded } from '../frame/load.ts'
+import { useReturn } from '../frame/repeat.ts'
 import { param, setQuery } from '../frame/router.ts'
 import { may, refusalOf } from '../frame/session.ts'
 import { Choice } from './fields.tsx'
@@ -71,6 +72,7 @@ export const ProjectPage = ({ name, content: Content }: PageProps) => {
 
 const Select = () => {
   const projects = useProjects()
+  useReturn(projects.reload)
   const chosen = param('project')
   const names = projects.data?.map(({ name }) => name) ?? []
   const first = names[0]

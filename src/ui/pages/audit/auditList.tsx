@@ -7,7 +7,7 @@ import { Json } from '../../parts/json.tsx'
 import { offsetOf, PAGE } from '../../parts/pager.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
-import { Empty, Time } from '../../parts/texts.tsx'
+import { Empty, shortId, Time } from '../../parts/texts.tsx'
 
 export type AuditQuery = Readonly<Record<string, string | number>>
 
@@ -30,14 +30,30 @@ const filters = (): AuditQuery =>
   )
 
 /** A link that sets one filter of the list. */
-const Only = ({ name, value }: { readonly name: string; readonly value: string }) => (
+const Only = ({
+  name,
+  value,
+  text = value,
+}: {
+  readonly name: string
+  readonly value: string
+  readonly text?: string
+}) => (
   <a
     href={linkTo(path.value, { ...Object.fromEntries(query.value), offset: '', [name]: value })}
-    title={`Only this ${name}`}
+    title={`Only this ${name}: ${value}`}
   >
-    {value}
+    {text}
   </a>
 )
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The kind of a stream and the end of its id: whole ids would make each row four lines high. */
+const shortStream = (stream: string): string => {
+  const [kind = '', ...id] = stream.split('-')
+  return id.length < 5 ? stream : `${kind} ${shortId(stream)}`
+}
 
 const COLUMNS: readonly Column<AuditedFact>[] = [
   { name: 'Time', cell: ({ time }) => <Time at={time} /> },
@@ -46,18 +62,28 @@ const COLUMNS: readonly Column<AuditedFact>[] = [
     name: 'Actor',
     cell: ({ actor: { credential_id, credential_type, ip } }) => (
       <>
-        {credential_type} {credential_id && <Only name="actor" value={credential_id} />}{' '}
+        {credential_type}{' '}
+        {credential_id && (
+          <Only
+            name="actor"
+            value={credential_id}
+            text={UUID.test(credential_id) ? shortId(credential_id) : credential_id}
+          />
+        )}{' '}
         {ip && <span class="hint">from {ip}</span>}
       </>
     ),
   },
-  { name: 'Stream', cell: ({ stream }) => <code>{stream}</code> },
+  { name: 'Stream', cell: ({ stream }) => <code title={stream}>{shortStream(stream)}</code> },
   {
     name: 'Details',
     isShort: true,
-    cell: ({ data, position, type }) => (
+    cell: ({ data, position, type, stream }) => (
       <details>
         <summary>Show</summary>
+        <p>
+          <code>{stream}</code>
+        </p>
         <Json value={data} name={`${type} at ${position}`} />
       </details>
     ),

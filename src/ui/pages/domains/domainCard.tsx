@@ -3,6 +3,7 @@ import type { Domain } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { refusalOf } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
+import { Facts } from '../../parts/facts.tsx'
 import { Copy, Time } from '../../parts/texts.tsx'
 import { Steps } from './steps.tsx'
 
@@ -56,15 +57,30 @@ export const DomainCard = ({ of, onDone }: Props) => {
 
 const Records = ({ of }: { readonly of: Domain }) => {
   const records = [
-    [of.validation_cname_name, of.validation_cname_value, 'proves that the domain is yours'],
-    ...(of.routing_domain ? [[of.domain, of.routing_domain, 'leads requests to the service'] as const] : []),
+    [of.validation_cname_name, of.validation_cname_value, 'which proves that the domain is yours'],
+    ...(of.routing_domain
+      ? [[of.domain, of.routing_domain, 'which leads requests to the service'] as const]
+      : []),
   ] as const
   return (
     <ul class="records" aria-label={`DNS records of ${of.domain}`}>
       {records.map(([name, target, reason]) => (
         <li key={name}>
-          <code>{name}</code> <Copy text={name} label="Copy name" /> CNAME <code>{target}</code>{' '}
-          <Copy text={target} label="Copy target" /> <span class="hint">{reason}</span>
+          <span class="hint">CNAME record, {reason}</span>
+          <Facts
+            of={{
+              Name: (
+                <>
+                  <code>{name}</code> <Copy text={name} label="Copy name" />
+                </>
+              ),
+              Target: (
+                <>
+                  <code>{target}</code> <Copy text={target} label="Copy target" />
+                </>
+              ),
+            }}
+          />
         </li>
       ))}
     </ul>

@@ -5,7 +5,7 @@ import { linkTo } from '../../frame/router.ts'
 import { may, maySome, refusalOf } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 import { TextField } from '../../parts/fields.tsx'
-import { JsonField, useJsonText } from '../../parts/jsonField.tsx'
+import { fieldJson, JsonField, useJsonText } from '../../parts/jsonField.tsx'
 
 interface Props {
   /** The types to suggest. */
@@ -27,7 +27,7 @@ export const Publish = ({ types, event_type, onDone }: Props) => {
     const { data } = await api.events.list({ event_type: wanted, limit: 1 })
     const [newest] = data
     if (newest && !newest.event_data_ref && wanted === type.value && !hasEdited.current)
-      json.text.value = JSON.stringify(newest.event_data, null, 2)
+      json.text.value = fieldJson(newest.event_data)
   }
 
   const publish = async (idempotencyKey: string) => {

@@ -5,7 +5,7 @@ import { linkTo } from '../../frame/router.ts'
 import { refusalOf } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 import { Checkbox } from '../../parts/fields.tsx'
-import { JsonField, useJsonText } from '../../parts/jsonField.tsx'
+import { fieldJson, JsonField, useJsonText } from '../../parts/jsonField.tsx'
 import { Json } from '../../parts/json.tsx'
 import { ErrorOf } from '../run/errorOf.tsx'
 
@@ -19,7 +19,7 @@ export interface Called {
 
 /** Handlers receive one event; other functions any arguments. */
 const firstArgs = ({ on_event }: ProjectFunction): string =>
-  on_event === undefined ? '[]' : JSON.stringify([{ type: on_event, data: {} }], null, 2)
+  on_event === undefined ? '[]' : fieldJson([{ type: on_event, data: {} }])
 
 interface Props {
   readonly project: string

@@ -1,8 +1,12 @@
 import type { RunSeries } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
+import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
 import { durationText, countText } from '../../parts/texts.tsx'
+
+/** The shortest time between two reloads: a page has twenty of these. */
+const REST_MS = 5000
 
 /** The runs of a function in the last 24 hours: their number, failures and duration. */
 export const Figures = ({ project, fn }: { readonly project: string; readonly fn: string }) => {
@@ -14,6 +18,7 @@ export const Figures = ({ project, fn }: { readonly project: string; readonly fn
       }) as Promise<RunSeries>, // with an interval, it is a series
     [project, fn],
   )
+  useRefresh(['run:'], stats.reload, ({ data }) => 'fn' in data && data.fn === fn, REST_MS)
   if (stats.error) return <span class="hint">{stats.error.message}</span>
   if (!stats.data) return <span class="hint">…</span>
   const { total_runs, failed, duration_ms } = stats.data.total
@@ -24,7 +29,9 @@ export const Figures = ({ project, fn }: { readonly project: string; readonly fn
       {failed === 0 ? (
         'none failed'
       ) : (
-        <a href={linkTo('/runs', { project, fn, status: 'failed' })}>{failed.toLocaleString('en')} failed</a>
+        <a href={linkTo('/runs', { project, fn, status: 'failed', time_range: 'P1D' })}>
+          {failed.toLocaleString('en')} failed
+        </a>
       )}
       {duration_ms.p95 !== null && (
         <span title="95 percent of the ended runs took no longer">, p95 {durationText(duration_ms.p95)}</span>

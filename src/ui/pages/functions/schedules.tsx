@@ -2,6 +2,7 @@ import type { Schedule } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
+import { DEPLOYED_MS, useRepeat } from '../../frame/repeat.ts'
 import { linkTo } from '../../frame/router.ts'
 import { Action } from '../../parts/action.tsx'
 import { refusalIn } from '../../parts/projectChoice.tsx'
@@ -53,6 +54,7 @@ export const Schedules = ({ project }: { readonly project: string }) => {
     [project],
   )
   useRefresh(['run:'], schedules.reload)
+  useRepeat(schedules.reload, DEPLOYED_MS)
   if (schedules.error && !schedules.data) return <Failure error={schedules.error} retry={schedules.reload} />
   const { data: rows, pagination } = schedules.data ?? {}
   if (!rows?.length) return null

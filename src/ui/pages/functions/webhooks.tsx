@@ -2,6 +2,7 @@ import type { Webhook } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
+import { DEPLOYED_MS, useRepeat } from '../../frame/repeat.ts'
 import { linkTo } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
 import { type Column, Table } from '../../parts/table.tsx'
@@ -42,7 +43,7 @@ const COLUMNS = (project: string): readonly Column<Webhook>[] => [
     name: 'Callers',
     cell: ({ auth, verify }) => {
       if (verify) return `Signed by ${verify.preset}, with the secret ${verify.context}`
-      return auth === 'required' ? 'With a key' : 'Everyone who has the URL'
+      return auth === 'required' ? 'With a key' : 'Everyone with the URL'
     },
   },
   {
@@ -63,6 +64,7 @@ export const Webhooks = ({ project }: { readonly project: string }) => {
       }),
     [project],
   )
+  useRepeat(webhooks.reload, DEPLOYED_MS)
   if (webhooks.error && !webhooks.data) return <Failure error={webhooks.error} retry={webhooks.reload} />
   const { data: rows, pagination } = webhooks.data ?? {}
   if (!rows?.length) return null

@@ -79,7 +79,7 @@ export const Chart = (props: Props) => {
             {index !== null && `: ${shown(lines, name, index, textOfValue)}`}
           </li>
         ))}
-        {time !== undefined && <li class="moment">{new Date(time * 1000).toLocaleString('en')}</li>}
+        {time !== undefined && <li class="moment">{momentText(time, props.isUtc)}</li>}
       </ul>
       {failure.value ? (
         <p class="hint">The picture could not be loaded: {failure.value}</p>
@@ -89,6 +89,24 @@ export const Chart = (props: Props) => {
     </figure>
   )
 }
+
+const momentText = (seconds: number, isUtc: boolean): string =>
+  new Date(seconds * 1000).toLocaleString('en-GB', {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    ...(isUtc && { timeZone: 'UTC' }),
+  })
+
+/**
+ * The labels of times: the least seconds between two, the label, and what follows it where another year, month or day begins.
+ * The default of the library writes months before days, and hours with am and pm.
+ */
+const TIME_LABELS: UPlot.Axis.Values = [
+  [31_536_000, '{YYYY}', null, null, null, null, null, null, 1],
+  [2_419_200, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [86_400, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [60, '{HH}:{mm}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1],
+]
 
 const shown = (lines: readonly Line[], name: string, index: number, text: Props['textOfValue']): string => {
   const value = lines.find((line) => line.name === name)?.values[index]
@@ -140,7 +158,7 @@ const optionsOf = (
       y: { range: (_, __, most) => [0, Math.max(most, 1) * 1.1] },
     },
     axes: [
-      axis,
+      { ...axis, values: TIME_LABELS },
       {
         ...axis,
         size: 70,

@@ -36,7 +36,7 @@ export const Errors = ({ time_range }: { readonly time_range: string }) => {
     {
       name: 'Message',
       cell: ({ newest }) => (
-        <a class="cut" href={linkTo(`/runs/${newest.run_id}`)}>
+        <a class="clamped" href={linkTo(`/runs/${newest.run_id}`)}>
           {newest.error?.message}
         </a>
       ),

@@ -40,7 +40,7 @@ export const Quota = ({ usage }: { readonly usage: OrgUsage }) => (
         ...Object.fromEntries(
           quotaOf(usage).map((quota) => [quota.name, <Used key={quota.name} of={quota} />]),
         ),
-        'Of them in this environment':
+        'Live streams of this environment':
           usage.live_streams.in_env !== null && countText(usage.live_streams.in_env),
         Plan: usage.plan.name,
       }}

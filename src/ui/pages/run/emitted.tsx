@@ -2,7 +2,7 @@ import type { Signal } from '@preact/signals'
 import type { Run } from '../../../client/index.ts'
 import { linkTo } from '../../frame/router.ts'
 import { Alert } from '../../parts/texts.tsx'
-import type { Emitted } from './emittedData.ts'
+import { type Datum, type Emitted, runningTexts } from './emittedData.ts'
 
 /** The newest data that is listed; the page of the stream has all. */
 const SHOWN = 100
@@ -21,14 +21,30 @@ export const EmittedData = ({ run: { run_id, stream_id }, emitted }: Props) => {
     <section aria-labelledby="emitted">
       <h2 id="emitted">Emitted data</h2>
       <ol class="emitted">
-        {own.slice(-SHOWN).map(({ id, type, text }) => (
-          <li key={id}>
-            <strong>{type}</strong> <code class="cut">{text}</code>
-          </li>
+        {runningTexts(own.slice(-SHOWN)).map((row) => (
+          <Row key={row[0]?.id} of={row} />
         ))}
       </ol>
       {own.length > SHOWN && <p class="hint">The newest {SHOWN} are listed.</p>}
       <a href={linkTo(`/streams/${stream_id}`)}>Stream</a>
     </section>
+  )
+}
+
+const Row = ({ of: row }: { readonly of: readonly Datum[] }) => {
+  const [first] = row
+  if (row.length > 1)
+    return (
+      <li>
+        <strong>{first?.type}</strong> <span class="hint">{row.length} texts</span>
+        <pre class="running" tabIndex={0} role="group" aria-label={`Text of ${first?.type}`}>
+          {row.map(({ text }) => String(JSON.parse(text))).join('')}
+        </pre>
+      </li>
+    )
+  return (
+    <li>
+      <strong>{first?.type}</strong> <code class="cut">{first?.text}</code>
+    </li>
   )
 }

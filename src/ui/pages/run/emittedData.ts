@@ -11,6 +11,8 @@ export interface Datum {
   readonly run_id: string
   readonly type: string
   readonly text: string
+  /** It is a text as a whole, such as a token of a language model: `text` is its JSON. */
+  readonly isText: boolean
   readonly at: number
 }
 
@@ -36,9 +38,22 @@ const dataIn = (events: readonly StreamEvent[]): Datum[] =>
   events.flatMap(({ id, event, data }) => {
     if (event !== 'stream:data') return []
     const { run_id, data_type: type, payload, emitted_at } = data
-    const text = (JSON.stringify(payload) ?? 'undefined').slice(0, SHOWN)
-    return [{ id, run_id, type, text, at: Date.parse(emitted_at ?? '') }]
+    const json = JSON.stringify(payload) ?? 'undefined'
+    const isText = typeof payload === 'string' && json.length <= SHOWN
+    return [{ id, run_id, type, text: json.slice(0, SHOWN), isText, at: Date.parse(emitted_at ?? '') }]
   })
+
+/** Data in a row whose texts continue each other: the pieces of one text are read as that text. */
+export const runningTexts = (data: readonly Datum[]): readonly (readonly Datum[])[] => {
+  const rows: Datum[][] = []
+  for (const datum of data) {
+    const row = rows.at(-1)
+    const before = row?.at(-1)
+    if (row && before?.isText && datum.isText && before.type === datum.type) row.push(datum)
+    else rows.push([datum])
+  }
+  return rows
+}
 
 /** What was emitted after further events of the stream, in their order. */
 export const emittedAfter = (emitted: Emitted, events: readonly StreamEvent[]): Emitted => {

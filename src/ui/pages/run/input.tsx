@@ -2,7 +2,7 @@ import { api } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
 import { Json } from '../../parts/json.tsx'
-import { Failure } from '../../parts/texts.tsx'
+import { Failure, Time } from '../../parts/texts.tsx'
 
 /** The input that the function received. */
 export const Input = ({ run_id }: { readonly run_id: string }) => {
@@ -18,7 +18,8 @@ export const Input = ({ run_id }: { readonly run_id: string }) => {
     <>
       {event && (
         <p>
-          Event <a href={linkTo('/events', { event: event.id })}>{event.type}</a> of {event.timestamp}
+          Event <a href={linkTo('/events', { event: event.id })}>{event.type}</a>, published{' '}
+          <Time at={event.timestamp} />
         </p>
       )}
       <Json value={value} name={`input of ${run_id}`} />

@@ -7,6 +7,14 @@ import { Failure } from '../../parts/texts.tsx'
 /** The service stores the output of a running function once a second. */
 const EVERY_MS = 1000
 
+/** In the time zone of the reader, as all times of the dashboard. */
+const clockTime = new Intl.DateTimeFormat('en-GB', {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+})
+
 interface Props {
   readonly run: Run
   readonly onGone: () => void
@@ -30,7 +38,10 @@ export const Logs = ({ run: { run_id, stop_time }, onGone }: Props) => {
     <pre class="log" tabIndex={0} role="log" aria-label="Output of the run">
       {lines.map(({ timestamp, source, text }, index) => (
         <span key={index} class={source}>
-          <time dateTime={timestamp}>{timestamp.slice(11, 23)}</time> {text}
+          <time dateTime={timestamp} title={timestamp}>
+            {clockTime.format(Date.parse(timestamp))}
+          </time>{' '}
+          {text}
           {'\n'}
         </span>
       ))}

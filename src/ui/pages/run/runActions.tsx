@@ -6,7 +6,7 @@ import { useLoaded } from '../../frame/load.ts'
 import { linkTo, navigate } from '../../frame/router.ts'
 import { refusalOf } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
-import { JsonField, type JsonText, useJsonText } from '../../parts/jsonField.tsx'
+import { fieldJson, JsonField, type JsonText, useJsonText } from '../../parts/jsonField.tsx'
 import { Failure, Loading } from '../../parts/texts.tsx'
 import { canCancel } from '../runs/bulkActions.tsx'
 
@@ -95,7 +95,7 @@ const EditedInput = ({ run_id, input, json }: InputProps) => {
     if (!loaded.data || input.peek()) return // what the reader has written is kept
     input.value = loaded.data
     json.problem.value = ''
-    json.text.value = JSON.stringify(loaded.data.value, null, 2)
+    json.text.value = fieldJson(loaded.data.value)
   }, [loaded.data])
   if (!input.value) return loaded.error ? <Failure error={loaded.error} retry={loaded.reload} /> : <Loading />
   return (

@@ -1,5 +1,5 @@
 import type { RunType } from '../../../client/index.ts'
-import { param, query, setQuery } from '../../frame/router.ts'
+import { linkTo, param, query, setQuery } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
 import { Choice } from '../../parts/fields.tsx'
 import { Filters, isoOfField, TextFilter } from '../../parts/filters.tsx'
@@ -34,6 +34,27 @@ export const runFilters = (): Readonly<Record<string, string>> => {
   const before = param('before')
   return { ...Object.fromEntries(given), ...(before && { before: isoOfField(before) }) }
 }
+
+/** The filters of links from other pages, which have no field: what they name, and its page. */
+const SCOPES = [
+  ['event', 'Only runs of the event', (id: string) => linkTo('/events', { event: id })],
+  ['stream', 'Only runs of the stream', (id: string) => linkTo(`/streams/${id}`)],
+  ['chain', 'Only attempts of the run', (id: string) => linkTo(`/runs/${id}`)],
+] as const
+
+/** Names the filters that no field shows. Otherwise a list of one run would look like all there is. */
+export const Scopes = () => (
+  <>
+    {SCOPES.filter(([name]) => param(name) !== '').map(([name, text, pageOf]) => (
+      <p key={name}>
+        {text} <a href={pageOf(param(name))}>{param(name)}</a>{' '}
+        <button type="button" class="plain" onClick={() => setQuery({ [name]: '', cursor: '' })}>
+          Show others too
+        </button>
+      </p>
+    ))}
+  </>
+)
 
 /** The filter bar is the URL: each field changes one parameter. */
 export const FilterBar = () => (
