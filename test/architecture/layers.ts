@@ -39,6 +39,7 @@ export const layers: readonly Layer[] = [
   { path: 'events/rawJson', imports: [] },
   { path: 'events/outputLimit', imports: [] },
   { path: 'events/contextKey', imports: ['errors'] },
+  { path: 'events/idempotencyKey', imports: ['errors'] },
   { path: 'events', imports: ['errors'], packages: ['typebox'] },
   { path: 'events/failedRun', imports: ['errors'], types: ['events'] },
   // The SDK is published: its types and its code are its own.
@@ -68,7 +69,7 @@ export const layers: readonly Layer[] = [
 
   { path: 'domain/cron', imports: ['boundedMap'], packages: ['croner'] },
   { path: 'domain/functionChanges', imports: [], types: ['events'] },
-  { path: 'domain', imports: [...facts] },
+  { path: 'domain', imports: [...facts, 'events/idempotencyKey'] },
   { path: 'content', imports: [...facts] },
   { path: 'access/permissions', imports: ['errors'], types: ['events'] },
   { path: 'access/tokens', imports: [] },
@@ -98,7 +99,11 @@ export const layers: readonly Layer[] = [
     imports: [...kernel, 'sandbox/frames', 'egress/frames', 'egress/hosts', 'egress/operatorAllow'],
     types: ['ports'],
   },
-  { path: 'sandbox/errorDetails', imports: ['sandbox/frames', 'events/rawJson'], types: ['events'] },
+  {
+    path: 'sandbox/errorDetails',
+    imports: ['loops', 'sandbox/frames', 'events/rawJson'],
+    types: ['events'],
+  },
   {
     path: 'sandbox/protocol',
     imports: ['sandbox/frames', 'sandbox/errorDetails', 'events/rawJson', 'sdk'],
@@ -106,11 +111,13 @@ export const layers: readonly Layer[] = [
   },
   { path: 'sandbox/namespaces', imports: [] },
   { path: 'sandbox/nearestName', imports: [] },
+  { path: 'sandbox/likelyFile', imports: ['sandbox/nearestName'] },
   { path: 'sandbox/toJavaScript', imports: [] },
   {
     path: 'sandbox/child',
     imports: [
       'sandbox/frames',
+      'sandbox/likelyFile',
       'sandbox/namespaces',
       'sandbox/nearestName',
       'egress/frames',
@@ -139,6 +146,7 @@ export const layers: readonly Layer[] = [
     path: 'builds',
     imports: [
       ...kernel,
+      'loops',
       'ports',
       'events',
       'events/contextKey',
@@ -154,7 +162,15 @@ export const layers: readonly Layer[] = [
   // The sources of a user's project as a build. Authors run it on their machines; the service never does.
   {
     path: 'bundle',
-    imports: ['errors', 'logger', 'builds', 'sandbox', 'sandbox/namespaces', 'sandbox/nearestName'],
+    imports: [
+      'errors',
+      'logger',
+      'builds',
+      'sandbox',
+      'sandbox/likelyFile',
+      'sandbox/namespaces',
+      'sandbox/nearestName',
+    ],
     types: ['events'],
     packages: ['esbuild', 'cjs-module-lexer'],
   },
@@ -219,6 +235,11 @@ export const layers: readonly Layer[] = [
     types: ['events', 'content'],
   },
   {
+    path: 'worker/startOnce',
+    imports: ['ids', 'events/idempotencyKey', 'events/rawJson', 'commands'],
+    types: ['events', 'ports'],
+  },
+  {
     path: 'worker/serveHostCall',
     imports: [
       ...kernel,
@@ -226,6 +247,7 @@ export const layers: readonly Layer[] = [
       'commands',
       'worker/runRights',
       'worker/keptPayloads',
+      'worker/startOnce',
       'worker/serveFileCall',
     ],
     types: ['events', 'ports', 'plans'],
@@ -250,6 +272,7 @@ export const layers: readonly Layer[] = [
     imports: [
       ...facts,
       'events/contextKey',
+      'events/idempotencyKey',
       'events/mask',
       'sdk',
       'loops/byteChunks',
@@ -396,6 +419,7 @@ export const layers: readonly Layer[] = [
       'events',
       'events/contextKey',
       'events/failedRun',
+      'events/idempotencyKey',
       'events/outputLimit',
       'sdk',
       'domain',

@@ -75,6 +75,13 @@ for (const page of pages)
     }
   })
 
+guides('have no block that a test does not read', () => {
+  for (const page of pages) {
+    const fences = readFileSync(new URL(page, folder), 'utf8').match(/^[ >]*(```|~~~)/gm) ?? []
+    assert.is(fences.length, 2 * blocksOf(page).length, page)
+  }
+})
+
 guides('are linked from the first one', () => {
   const first = readFileSync(new URL('first-function.md', folder), 'utf8')
   for (const page of readdirSync(folder))

@@ -39,6 +39,10 @@ monitoring('read only metrics that exist', () => {
   const alerts = textOf('infra/alerts.yml')
   assert.ok(namedIn(alerts).length >= 10)
   assert.equal(unknownIn([alerts]), [])
+  assert.equal(
+    unknownIn([textOf('docs/scaling.md')]).filter((name) => !documented.has(name)), // histograms in prose
+    [],
+  )
 })
 
 monitoring('show every metric of the service', () => {

@@ -13,6 +13,8 @@ export interface Cluster {
   nodes(role: Role): readonly ServerProcess[]
   /** Kills the oldest node of a role. */
   kill(role: Role): Promise<void>
+  /** Asks the oldest node of a role to stop, and resolves with its exit code. */
+  end(role: Role): Promise<number | NodeJS.Signals | null>
   /** Starts another node of a role. */
   add(role: Role): Promise<void>
   stop(): Promise<void>
@@ -30,17 +32,19 @@ export const startCluster = async (extra: Readonly<Record<string, string>> = {})
     of(role).push(await spawnServer({ env: { ...env, SVC_ROLES: role } }))
     balance()
   }
+  const end = async (role: Role, signal: NodeJS.Signals) => {
+    const node = of(role).shift()
+    balance()
+    return (await node?.end(signal)) ?? null
+  }
   await Promise.all([...allRoles, ...allRoles].map(add))
   return {
     url: balancer.url,
     env: installation(name, env),
     nodes: of,
     add,
-    async kill(role) {
-      const node = of(role).shift()
-      balance()
-      await node?.end('SIGKILL')
-    },
+    kill: async (role) => void (await end(role, 'SIGKILL')),
+    end: (role) => end(role, 'SIGTERM'),
     async stop() {
       await Promise.all([...nodes.values()].flat().map((node) => node.stop()))
       await balancer.close()

@@ -43,6 +43,7 @@ const valuesOf = async (api: Api, operator: Api): Promise<Values> => {
       orgs.map(({ slug }) => listed(`${api.url}/operator/orgs/${String(slug)}/envs`, operator)),
     )
   ).flat()
+  const files = await listed('/files')
   const keys = await listed(`${api.url}/operator/envs/${String(envs[0]?.['env_id'])}/api-keys`, operator)
   return {
     project: [...idsOf(projects, 'project_id'), ...idsOf(projects, 'name')],
@@ -50,7 +51,8 @@ const valuesOf = async (api: Api, operator: Api): Promise<Values> => {
     event_id: idsOf(await listed('/events'), 'event_id'),
     run_id: idsOf(runs, 'run_id'),
     stream_id: idsOf(runs, 'stream_id'),
-    file_id: idsOf(await listed('/files'), 'file_id'),
+    file_id: idsOf(files, 'file_id'),
+    path: idsOf(files, 'path'),
     domain_id: idsOf(await listed('/domains'), 'domain_id'),
     service_key_id: idsOf(await listed('/service-keys'), 'service_key_id'),
     org: idsOf(orgs, 'slug'),

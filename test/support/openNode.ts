@@ -2,12 +2,13 @@ import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
+import { START } from '../../src/events/event.ts'
 import type { RunPlan } from '../../src/events/run.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
 import { Payloads } from '../../src/content/payloads.ts'
-import { Projectors } from '../../src/projections/projectors.ts'
+import { type Progress, Projectors } from '../../src/projections/projectors.ts'
 import { openViews } from '../../src/projections/views.ts'
 import { Quotas } from '../../src/plans/quotas.ts'
 import { tempDir } from './tempDir.ts'
@@ -15,16 +16,28 @@ import { tempDir } from './tempDir.ts'
 export const now = '2026-05-01T10:00:00.000Z'
 export const cause = { env_id: 'env', correlation_id: 'test' }
 
-/** The parts of the service below the API and the runtime, on embedded adapters. */
-export const openNode = async (dir = tempDir()) => {
+/** The positions of read models, of which one never moves: its projector has stopped. */
+const stuckAt = (progress: Progress, stopped: string): Progress => {
+  const isStopped = (name: string) => name.startsWith(`${stopped}@`)
+  return {
+    building: progress.building,
+    position: (name) => (isStopped(name) ? START : progress.position(name)),
+    reach: (name, cursor, until) =>
+      isStopped(name) ? new Promise(() => {}) : progress.reach(name, cursor, until),
+  }
+}
+
+/** The parts of the service below the API and the runtime, on embedded adapters. `stopped`: the name of a read model. */
+export const openNode = async (dir = tempDir(), { stopped }: { readonly stopped?: string } = {}) => {
   const store = openEventStore({ dir })
   const readModels = openReadModels({ dir })
   const blobs = await openBlobs({ dir: `${dir}/blobs` })
   const background = new AbortController()
   const { signal } = background
   const aggregates = openAggregates(store)
-  const progress = new Projectors({ store, readModels, logger: silent })
-  void progress.run(signal)
+  const projectors = new Projectors({ store, readModels, logger: silent })
+  void projectors.run(signal)
+  const progress = stopped === undefined ? projectors : stuckAt(projectors, stopped)
   const payloads = new Payloads(blobs)
   const views = await openViews({ store, readModels, payloads, progress, logger: silent }, signal)
   return {
