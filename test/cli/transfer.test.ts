@@ -231,9 +231,12 @@ transfer(
       writeFileSync(`${copy}.key`, key)
       truncateSync(copy, Math.floor(whole.length / 2))
       await refused(/ends in the middle|is incomplete/)
+      const at = Math.floor(whole.length / 2)
+      writeFileSync(copy, whole.with(at, (whole[at] ?? 0) ^ 1))
+      await refused(/is damaged after byte \d+: copy it again, or export the environment again/)
       writeFileSync(copy, 'PK\u0003\u0004 a zip\n')
       await refused('svc export')
-      writeFileSync(copy, `${JSON.stringify({ format: 'svc export', version: 3 })}\n`)
+      writeFileSync(copy, `${JSON.stringify({ format: 'svc export', version: 4 })}\n`)
       await refused('upgrade svc')
       const { data } = await other.api.page('/projects')
       void data

@@ -8,13 +8,16 @@ import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { findEnv, findOrg } from '../orgs/findTenant.ts'
 import { expires } from './expiredFacts.ts'
-import { lineOf } from './records.ts'
+import { RecordWriter } from './records.ts'
 import { streamOfFact } from './streamOfFact.ts'
 
 type Deps = Pick<CommandDeps, 'store' | 'views' | 'blobs' | 'wrappedKeys'>
 
-/** Since version 2, a stream of events and runs may begin with a later fact than its first. */
-export const EXPORT = { format: 'svc export', version: 2 } as const
+/**
+ * Since version 2, a stream of events and runs may begin with a later fact than its first. Since version 3, each line has the sum of
+ * all before.
+ */
+export const EXPORT = { format: 'svc export', version: 3 } as const
 
 /**
  * Exports an environment as records: a header, its data keys under the transfer key, its blobs, its facts in the order of the
@@ -75,24 +78,29 @@ interface Exporting {
   readonly head: Cursor
 }
 
+interface Writing {
+  readonly writer: RecordWriter
+}
+
 async function* recordsOf(
   deps: Deps,
   { env_id, transferKey, header, head }: Exporting,
 ): AsyncGenerator<Buffer> {
-  yield lineOf(header)
+  const writer = new RecordWriter()
+  yield writer.line(header)
   try {
-    const keys = yield* keysOf(deps, { env_id, transferKey })
-    const blobs = yield* blobsOf(deps, env_id)
-    const facts = yield* factsOf(deps, { env_id, head })
-    yield lineOf({ end: { keys, blobs, facts } })
+    const keys = yield* keysOf(deps, { env_id, transferKey, writer })
+    const blobs = yield* blobsOf(deps, { env_id, writer })
+    const facts = yield* factsOf(deps, { env_id, head, writer })
+    yield writer.line({ end: { keys, blobs, facts } })
   } catch (error) {
-    yield lineOf({ error: isAppError(error) ? error.message : `the export failed: ${messageOf(error)}` })
+    yield writer.line({ error: isAppError(error) ? error.message : `the export failed: ${messageOf(error)}` })
   }
 }
 
 async function* keysOf(
   { wrappedKeys }: Deps,
-  { env_id, transferKey }: Pick<Exporting, 'env_id' | 'transferKey'>,
+  { env_id, transferKey, writer }: Pick<Exporting, 'env_id' | 'transferKey'> & Writing,
 ): AsyncGenerator<Buffer, number> {
   let count = 0
   for await (const key of wrappedKeys.list({ env_id })) {
@@ -100,7 +108,7 @@ async function* keysOf(
     const { id, scope } = key
     try {
       const wrapped = transferKey.wrap(scope, id, await wrappedKeys.get(key))
-      yield lineOf({ key: id, project_id: scope.project_id ?? null, wrapped })
+      yield writer.line({ key: id, project_id: scope.project_id ?? null, wrapped })
       count++
     } catch (error) {
       if (!isAppError(error, 'not_found')) throw error // erased meanwhile
@@ -109,7 +117,10 @@ async function* keysOf(
   return count
 }
 
-async function* blobsOf({ views, blobs }: Deps, env_id: string): AsyncGenerator<Buffer, number> {
+async function* blobsOf(
+  { views, blobs }: Deps,
+  { env_id, writer }: Pick<Exporting, 'env_id'> & Writing,
+): AsyncGenerator<Buffer, number> {
   const prefixes = [payloadsOf(env_id), filesOf(env_id)]
   for await (const { project_id } of everyDoc(views.projects, {
     id: 'project_id',
@@ -125,14 +136,15 @@ async function* blobsOf({ views, blobs }: Deps, env_id: string): AsyncGenerator<
         throw error
       })
       if (!content) continue
-      yield lineOf({ blob: key, bytes: size })
+      yield writer.line({ blob: key, bytes: size })
       let sent = 0
       for await (const chunk of content as AsyncIterable<Buffer>) {
         sent += chunk.length
-        yield chunk
+        yield writer.bytes(chunk)
       }
       if (sent !== size)
         throw new AppError('conflict', `Expected ${size} bytes of the blob ${key}, got ${sent}`)
+      if (size > 0) yield writer.endOfBytes()
       count++
     }
   return count
@@ -140,7 +152,7 @@ async function* blobsOf({ views, blobs }: Deps, env_id: string): AsyncGenerator<
 
 async function* factsOf(
   { store }: Deps,
-  { env_id, head }: Pick<Exporting, 'env_id' | 'head'>,
+  { env_id, head, writer }: Pick<Exporting, 'env_id' | 'head'> & Writing,
 ): AsyncGenerator<Buffer, number> {
   const whole = new Set<string>()
   const unhandled = new Unhandled()
@@ -160,7 +172,7 @@ async function* factsOf(
       if (revision === 0) whole.add(stream)
       else if (!whole.has(stream) && !expires(stream)) continue // the operator of the event store removed its beginning
       unhandled.note(fact)
-      yield lineOf({ id, stream, revision, at, event, metadata })
+      yield writer.line({ id, stream, revision, at, event, metadata })
       count++
     }
     if (caughtUp) break

@@ -19,7 +19,9 @@ export interface Header {
   readonly first: { readonly stream: string; readonly id: string } | null
 }
 
-const READABLE: readonly unknown[] = [1, EXPORT.version]
+const READABLE: readonly unknown[] = [1, 2, EXPORT.version]
+/** The lines of earlier versions have no sums. */
+const UNSUMMED: readonly unknown[] = [1, 2]
 
 /** Checks the first record of a file. Throws `bad_request`. */
 export const headerOf = (line: TransferRecord['line']): Header => {
@@ -29,6 +31,11 @@ export const headerOf = (line: TransferRecord['line']): Header => {
     throw new AppError(
       'bad_request',
       `The file has version ${String(line['version']).slice(0, 20)}, and this svc reads versions up to ${EXPORT.version}; upgrade svc`,
+    )
+  if (line['sum'] === undefined && !UNSUMMED.includes(line['version']))
+    throw new AppError(
+      'bad_request',
+      'The file is damaged in its first line: copy it again, or export the environment again',
     )
   const text = (name: string, value: unknown = line[name]): string => {
     if (typeof value === 'string' && value.length > 0 && value.length <= 300) return value

@@ -10,7 +10,7 @@ import { removeOrphans } from '../../../src/commands/files/removeOrphans.ts'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
 import { exportEnv } from '../../../src/commands/transfer/exportEnv.ts'
 import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
-import { recordsIn } from '../../../src/commands/transfer/records.ts'
+import { RecordWriter, recordsIn } from '../../../src/commands/transfer/records.ts'
 import { isAppError } from '../../../src/errors.ts'
 import { isOf } from '../../../src/events/event.ts'
 import { streamOf } from '../../../src/events/streams.ts'
@@ -154,14 +154,20 @@ const { build_id: victimsBuild } = await plantBuild(target, victim, { name: 'bui
 const exported = async ({ env_id }: Tenant = mine, node = source): Promise<Entry[]> => {
   const entries: Entry[] = []
   const records = recordsIn(await exportEnv(node.deps, { env_id, transferKey }))
-  for await (const { line, bytes } of records) entries.push({ line: { ...line }, bytes: await buffer(bytes) })
+  for await (const { line, bytes } of records) {
+    const { sum: _, ...own } = line
+    entries.push({ line: own, bytes: await buffer(bytes) })
+  }
   return entries
 }
 
-async function* fileOf(entries: readonly Entry[]): AsyncGenerator<Uint8Array> {
+async function* fileOf(
+  entries: readonly Entry[],
+  writer: RecordWriter = new RecordWriter(),
+): AsyncGenerator<Uint8Array> {
   for (const { line, bytes } of entries) {
-    yield Buffer.from(`${JSON.stringify(line)}\n`)
-    if (bytes.length > 0) yield bytes
+    yield writer.line(line)
+    if (bytes.length > 0) yield* [writer.bytes(bytes), writer.endOfBytes()]
   }
   await Promise.resolve()
 }
@@ -375,10 +381,11 @@ transfer(
     const { key } = eventOf(entries, 'FileStored') as { key: string }
     const swept = async function* () {
       const facts = entries.findIndex(({ line }) => 'event' in line)
-      yield* fileOf(entries.slice(0, facts))
+      const writer = new RecordWriter()
+      yield* fileOf(entries.slice(0, facts), writer)
       await removeOrphans(fresh.deps, { now: clock.now() + 365 * 24 * 3600_000 })
       assert.is(await fresh.blobs.head(key), null)
-      yield* fileOf(entries.slice(facts))
+      yield* fileOf(entries.slice(facts), writer)
     }
     const error = await importEnv(fresh.deps, { content: swept(), transferKey }, cause).catch(String)
     assert.match(String(error), `The blob ${key} was removed during the import; repeat the import`)
