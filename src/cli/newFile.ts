@@ -18,7 +18,11 @@ export interface NewFile {
 export const writeNewFile = async <T>(file: string, write: (to: NewFile) => Promise<T>): Promise<T> => {
   checkFree(file)
   const part = `${file}.part`
-  checkFree(part)
+  if (existsSync(part))
+    throw new AppError(
+      'bad_request',
+      `${part} exists: another command writes it, or was killed; remove it if none does, and repeat this one`,
+    )
   const refused = (error: unknown) => {
     throw new AppError('bad_request', `cannot write ${part}: ${messageOf(error)}`, { cause: error })
   }

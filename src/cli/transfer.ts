@@ -6,6 +6,7 @@ import {
   openSync,
   readFileSync,
   readSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -31,6 +32,11 @@ const TAIL_BYTES = 4096
 
 /** Reads the transfer key, and creates a random one for an export if the file is missing. */
 const transferKeyIn = (file: string, { isCreated }: { isCreated: boolean }): string => {
+  if (!isCreated && !existsSync(file))
+    throw new AppError(
+      'bad_request',
+      `--key-file: ${file} does not exist; name the file with the transfer key of the export`,
+    )
   try {
     if (isCreated && !existsSync(file))
       writeFileSync(file, `${randomBytes(KEY_BYTES).toString('base64')}\n`, {
@@ -90,14 +96,15 @@ export const transferCommands: readonly CliCommand[] = [
       if (existsSync(file)) throw new AppError('bad_request', `FILE: ${file} exists; name a new file`)
       const client = operator()
       const { env_id } = await findEnv(client, args.ENV)
+      const isKeyNew = !existsSync(keyFile)
       const transfer_key = transferKeyIn(keyFile, { isCreated: true })
-      const keys = await Array.fromAsync(client.all<ApiKey>(path`/operator/envs/${env_id}/api-keys`))
-      const api_keys = keys.map(({ name }) => name)
-      const { body } = await client.open('POST', path`/operator/envs/${env_id}/export`, {
-        body: { transfer_key },
-      })
       const bar = progress('bytes')
       try {
+        const keys = await Array.fromAsync(client.all<ApiKey>(path`/operator/envs/${env_id}/api-keys`))
+        const api_keys = keys.map(({ name }) => name)
+        const { body } = await client.open('POST', path`/operator/envs/${env_id}/export`, {
+          body: { transfer_key },
+        })
         const end = await writeNewFile(file, async ({ part, append }) => {
           let bytes = 0
           for await (const chunk of body ?? []) {
@@ -114,6 +121,7 @@ export const transferCommands: readonly CliCommand[] = [
             (api_keys.length > 0 ? `API keys are not in it: ${onOneLine(api_keys.join(', '))}\n` : ''),
         }
       } catch (error) {
+        if (isKeyNew) rmSync(keyFile, { force: true })
         throw error instanceof AppError || signal.aborted
           ? error
           : new AppError('unavailable', `${file}: ${messageOf(error)}`, { cause: error })

@@ -161,7 +161,12 @@ const refused: [what: string, args: readonly string[], code: number, message: Re
     2,
     /expected either --stream or --resource/,
   ],
-  ['replay of an unknown resource', ['replay', '--resource', newId()], 1, /nothing in the log has the id/],
+  [
+    'replay of an unknown resource',
+    ['replay', '--resource', newId()],
+    1,
+    /nothing in the log has the id .*; svc audit or GET \/operator\/audit lists/,
+  ],
   [
     'replay until a time to come',
     ['replay', '--resource', project_id, '--until', '2999-01-01'],

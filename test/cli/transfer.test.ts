@@ -5,13 +5,13 @@ import { type Embedded, spawnEmbedded } from '../support/backedUp.ts'
 import { call, handle, publish } from '../support/build.ts'
 import { cli, cliJson, startCli } from '../support/cli.ts'
 import { SECRET_LENGTH } from '../support/furnish.ts'
-import { getAnswers } from '../support/getAnswers.ts'
-import { type Api, openApi } from '../support/http.ts'
+import type { Api } from '../support/http.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { realEngines } from '../support/installation.ts'
 import { spawnFurnished } from '../support/spawnFurnished.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
+import { answersOf, newKey } from '../support/transferred.ts'
 import { until } from '../support/until.ts'
 
 interface Printed {
@@ -30,39 +30,6 @@ interface Change {
   readonly actor: object
   readonly data: unknown
 }
-
-/** Routes about credentials and domains, which are not transferred, and about positions of the log, which differ. */
-const BOUND = [
-  '/v1/audit',
-  '/v1/files/uploads/',
-  '/v1/sessions',
-  '/v1/service-keys',
-  '/v1/domains',
-  '/v1/org/usage',
-  '/v1/env/subscribe',
-  '/operator/',
-]
-
-const newKey = async (server: Embedded, env_id: string): Promise<Api> => {
-  const { token } = await server.operator.post<{ token: string }>(
-    `${server.url}/operator/envs/${env_id}/api-keys`,
-    { name: 'after the import' },
-  )
-  return openApi(server.url, token)
-}
-
-/** What an environment answers, without what is bound to an installation: tokens in URLs, and where content is stored. */
-const answersOf = async (server: Embedded, api: Api): Promise<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(await getAnswers(api, server.operator, { upload_id: '', without: BOUND })).map(
-      ([path, answer]) => [
-        path,
-        answer
-          .replaceAll(/\\"storage_backend\\":\\"\w+\\"/g, '')
-          .replaceAll(/\/[0-9A-Za-z]{33}\\"/g, '/TOKEN\\"'),
-      ],
-    ),
-  )
 
 /** What a reader of the stream receives from the beginning of what is left. */
 const framesOf = async (api: Api, stream_id: string): Promise<string> =>

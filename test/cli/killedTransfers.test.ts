@@ -1,0 +1,108 @@
+import { existsSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { type Embedded, put, spawnEmbedded } from '../support/backedUp.ts'
+import { cli, cliJson, startCli } from '../support/cli.ts'
+import { parseExposition } from '../support/exposition.ts'
+import { furnish } from '../support/furnish.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { answersOf } from '../support/transferred.ts'
+import { until } from '../support/until.ts'
+
+/** Files of the environment: enough that a kill finds its export in progress. */
+const [FILES, FILE_BYTES] = [40, 500_000]
+
+const sizeOf = (file: string): number => (existsSync(file) ? statSync(file).size : 0)
+
+/** The facts in the log of the service. */
+const factsOf = async ({ url, operator }: Embedded): Promise<number> =>
+  parseExposition((await operator.send('GET', `${url}/metrics`)).text).sum('svc_log_facts')
+
+const killed = suite<{ server: Embedded; dir: string }>('a kill -9', { timeoutMs: 240_000 })
+killed.before(async (context) => {
+  const server = await spawnEmbedded()
+  await furnish(server.api)
+  for (let n = 0; n < FILES; n++) await put(server, `many/${n}`, String(n % 10).repeat(FILE_BYTES))
+  Object.assign(context, { server, dir: tempDir() })
+})
+killed.after(({ server }) => server.stop())
+
+killed('of svc export leaves no file under its name, and says how to repeat it', async ({ server, dir }) => {
+  const file = join(dir, 'a.svc')
+  const part = `${file}.part`
+  const whole = FILES * FILE_BYTES
+  for (const bytes of [1, whole / 4, whole / 2]) {
+    const running = startCli(['export', 'local/dev', file], { env: server.cliEnv })
+    await until(() => sizeOf(part) >= bytes, { everyMs: 0 })
+    running.process.kill('SIGKILL')
+    assert.is(await running.ended, 'SIGKILL')
+    assert.not.ok(existsSync(file))
+    const { code, err } = await cli(['export', 'local/dev', file], { env: server.cliEnv })
+    assert.is(code, 1)
+    assert.is(
+      err,
+      `svc: ${part} exists: another command writes it, or was killed; remove it if none does, and repeat this one\n`,
+    )
+    rmSync(part)
+  }
+  await cliJson(['export', 'local/dev', file], { env: server.cliEnv })
+})
+
+killed('of the service ends svc export with code 1, and leaves nothing', async ({ dir }) => {
+  const server = await spawnEmbedded()
+  for (let n = 0; n < FILES; n++) await put(server, `many/${n}`, 'x'.repeat(FILE_BYTES))
+  const file = join(dir, 'b.svc')
+  const running = startCli(['export', 'local/dev', file], { env: server.cliEnv })
+  await until(() => sizeOf(`${file}.part`) > 0, { everyMs: 0 })
+  await server.end('SIGKILL')
+  assert.is(await running.ended, 1)
+  assert.match(running.err(), /^svc: [^\n]+\n$/)
+  assert.equal(
+    [file, `${file}.part`, `${file}.key`].filter((path) => existsSync(path)),
+    [],
+  )
+  const again = await spawnEmbedded(server.dataDir)
+  try {
+    await cliJson(['export', 'local/dev', file], { env: again.cliEnv })
+  } finally {
+    await again.stop()
+  }
+})
+
+killed(
+  'of the service at any moment of svc import shows no environment, and the import is continued',
+  async ({ server, dir }) => {
+    const file = join(dir, 'a.svc')
+    const { facts } = await cliJson<{ facts: number }>(['export', 'local/dev', join(dir, 'c.svc')], {
+      env: server.cliEnv,
+    })
+    let target = await spawnEmbedded()
+    const before = await factsOf(target)
+    for (const share of [0, 0.1, 0.3, 0.6, 0.9, 1]) {
+      const running = startCli(['import', file], { env: target.cliEnv })
+      await until(async () => (await factsOf(target)) >= before + share * facts, { everyMs: 0 })
+      await target.end('SIGKILL')
+      const code = await running.ended
+      assert.ok(code === 1 || share === 1, String(code))
+      target = await spawnEmbedded(target.dataDir)
+    }
+    try {
+      await cliJson(['import', file], { env: target.cliEnv })
+      const [expected, now] = [await answersOf(server, server.api), await answersOf(target, target.api)]
+      for (const [path, answer] of Object.entries(expected)) assert.is(now[path], answer, path)
+    } finally {
+      await target.stop()
+    }
+  },
+)
+
+killed('is not needed: an export that fails by itself leaves no transfer key', async ({ server, dir }) => {
+  const file = join(dir, 'nowhere', 'a.svc')
+  const { code } = await cli(['export', 'local/dev', file, '--key-file', join(dir, 'own.key')], {
+    env: server.cliEnv,
+  })
+  assert.is(code, 1)
+  assert.not.ok(existsSync(join(dir, 'own.key')))
+})
+killed.run()
