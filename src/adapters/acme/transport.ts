@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:https'
 import type { axios } from 'acme-client'
+import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { kindOf, type Problem, problemOf, refusalOf } from './problem.ts'
 
@@ -41,10 +42,22 @@ export const openTransport = (ca: string | undefined, onUnreachable: (error: unk
       const kind = kindOf(problem)
       if (kind !== 'badNonce')
         // which the client answers by a repetition
-        throw new AppError('unavailable', refusalOf(problem), { data: { kind } })
+        throw new AppError('unavailable', refusalOf(problem), {
+          data: { kind, retryAfter: secondsIn(headers['retry-after']) },
+        })
     }
     return { data: text, status, statusText: '', headers, config }
   }
+}
+
+/** Longer waits are none that an authority means. */
+const MAX_SECONDS = 366 * 24 * 3600
+
+/** The seconds in a header `Retry-After`, which has a number of them or a date; undefined if it has neither. */
+const secondsIn = (header: unknown): number | undefined => {
+  const text = typeof header === 'string' ? header.trim() : ''
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - clock.now()) / 1000)
+  return seconds > 0 && seconds <= MAX_SECONDS ? seconds : undefined
 }
 
 const problemIn = (text: string): Problem => {

@@ -16,6 +16,8 @@ import { routingDomainOf } from './advanceDomain.ts'
 export const FIRST_PAUSE_CHECKS = 30
 /** Authorities allow few failed orders of a name in an hour. */
 const LONGEST_PAUSE_MS = 6 * 60 * 60 * 1000
+/** The longest wait that an authority can ask for, so that a mistake of it does not end the renewals. */
+const LONGEST_ASKED_MS = 24 * 60 * 60 * 1000
 /** The TXT record must be visible within the time of three DNS checks; otherwise the authority is not asked to look. */
 const VISIBLE_CHECKS = 3
 const LEAST_VISIBLE_MS = 3000
@@ -51,7 +53,8 @@ export const issueCertificate = async (deps: IssueDeps, doc: DomainDoc): Promise
   } catch (error) {
     if (!isAppError(error) || error === unstored) throw error
     const pauses = { firstMs: checkMs * FIRST_PAUSE_CHECKS, longestMs: LONGEST_PAUSE_MS }
-    const retry_at = isoOf(clock.now() + pauseAfter(doc.failure?.count ?? 0, pauses))
+    const asked = Math.min(Number(error.data['retryAfter'] ?? 0) * 1000, LONGEST_ASKED_MS)
+    const retry_at = isoOf(clock.now() + Math.max(pauseAfter(doc.failure?.count ?? 0, pauses), asked))
     await handle({ type: 'FailCertificate', domain_id, message: error.message, retry_at })
     return
   }

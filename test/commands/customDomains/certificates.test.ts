@@ -26,6 +26,8 @@ const cnames = new Map<string, string>()
 const revoked: string[] = []
 /** What the authority does next. */
 let mood: 'issues' | 'refuses' | 'is away' = 'issues'
+/** The seconds for which the authority asks to wait when it refuses. */
+let retryAfter: number | undefined
 let beforeReply: () => Promise<void> = () => Promise.resolve()
 
 /** The TXT records that the name server would return. */
@@ -37,7 +39,7 @@ const certificates: Certificates = {
   issue: async (domain, publish) => {
     if (mood === 'is away') throw new AppError('unavailable', 'The authority is away')
     await publish([`value of ${domain}`])
-    if (mood === 'refuses') throw new AppError('unavailable', 'The authority refuses')
+    if (mood === 'refuses') throw new AppError('unavailable', 'The authority refuses', { data: { retryAfter } })
     await beforeReply()
     return {
       chain: `chain of ${domain}`,
@@ -92,6 +94,7 @@ const active = async (): Promise<DomainDoc> => {
 const issuing = suite('issuing a certificate')
 issuing.before.each(() => {
   mood = 'issues'
+  retryAfter = undefined
   beforeReply = () => Promise.resolve()
 })
 
@@ -143,6 +146,19 @@ issuing('that fails shows why, and is repeated after ever longer pauses', async 
   await issue(domain)
   const { status, failure } = await get(domain)
   assert.equal([status, failure], ['validated', null])
+})
+
+issuing('that reaches a rate limit waits for as long as the authority asks, at most a day', async () => {
+  const pauseHours = async (seconds: number): Promise<number> => {
+    const domain = await proved()
+    ;[mood, retryAfter] = ['refuses', seconds]
+    const before = clock.now()
+    await issue(domain)
+    return Math.round((Date.parse((await get(domain)).failure?.retry_at ?? '') - before) / 360_000) / 10
+  }
+  assert.is(await pauseHours(3 * 3600), 3)
+  assert.is(await pauseHours(7 * 24 * 3600), 24)
+  assert.is(await pauseHours(1), 0.1, 'not sooner than without a limit')
 })
 
 issuing(
