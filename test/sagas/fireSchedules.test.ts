@@ -239,6 +239,85 @@ schedule('fires each tick once on three nodes, through deaths of the node that f
     assert.equal(await node.typesIn(stream_id), ['StreamCreated', 'RunRequested'])
 })
 
+/** New York skips 02:00 to 03:00 at the first time, and repeats 01:00 to 02:00 between the second and the third. */
+const [GAP, FIRST, SECOND] = [
+  '2027-03-14T07:00:00.000Z',
+  '2027-11-07T05:30:00.000Z',
+  '2027-11-07T06:30:00.000Z',
+]
+
+schedule(
+  'fires each tick once on three nodes when the clocks change, although a node dies at each',
+  async ({ node }) => {
+    const at = (name: string, cron: string, timezone = 'America/New_York'): FunctionSpec => ({
+      ns: 'jobs',
+      var: name,
+      schedule: { cron, timezone },
+    })
+    const { directory } = await deployed(
+      [
+        at('inGap', '30 2 * * *'),
+        at('twiceInGap', '0,30 2 * * *'),
+        at('inOverlap', '30 1 * * *'),
+        at('halfHours', '*/30 * * * *'),
+        at('minutes', '* * * * *', 'UTC'),
+      ],
+      10 * MINUTE,
+    )
+    let shift = 0
+    const now = () => clock.now() + shift
+    const moveTo = (time: string, more: number) => (shift = Date.parse(time) + more - clock.now())
+    const shown = { now, monotonic: clock.monotonic }
+    const fates: ('before' | 'after')[] = []
+    let alive = 0
+    const start = (): void => {
+      alive++
+      const process = new AbortController()
+      const { streams } = openAggregates(node.store)
+      const die = (): Promise<never> => {
+        alive--
+        process.abort()
+        return new Promise(() => {})
+      }
+      const handle = (async (...args: Parameters<typeof streams.handle>) => {
+        const fate = fates.shift()
+        if (fate === 'before') return die()
+        const handled = await streams.handle(...args)
+        return fate === 'after' ? die() : handled
+      }) as typeof streams.handle
+      const aggregates = { streams: { handle } as typeof streams }
+      const deps = { ...node, aggregates, directory, store: nothingStored, logger: silent, now }
+      const alarms = new Alarms({ clock: shown, lookEveryMs: 5 })
+      const signal = AbortSignal.any([process.signal, node.signal])
+      void runSaga(fireSchedules(deps), { logger: silent, clock: shown, alarms }, signal)
+    }
+    moveTo(GAP, -5000)
+    for (let n = 0; n < 3; n++) start()
+    const fired = async (): Promise<readonly string[]> =>
+      (await requestedIn(node)).map((asked) => `${asked.target?.var} ${tickOf(asked).scheduled_time}`)
+    const due: Readonly<Record<string, readonly string[]>> = {
+      [GAP]: ['inGap', 'twiceInGap', 'halfHours', 'minutes'],
+      [FIRST]: ['inOverlap', 'halfHours', 'minutes'],
+      [SECOND]: ['halfHours', 'minutes'],
+    }
+    for (const [n, [time, names]] of Object.entries(due).entries()) {
+      moveTo(time, -5000)
+      while (alive < 3) start()
+      fates.push(n % 2 === 0 ? 'before' : 'after')
+      moveTo(time, 500)
+      await until(async () => {
+        const found = await fired()
+        return fates.length === 0 && names.every((name) => found.includes(`${name} ${time}`))
+      })
+    }
+    const found = (await fired()).toSorted()
+    assert.is(new Set(found).size, found.length, `a tick fired twice: ${found.join(', ')}`)
+    const others = found.filter((tick) => !tick.startsWith('minutes '))
+    const expected = Object.entries(due).flatMap(([time, names]) => names.map((name) => `${name} ${time}`))
+    assert.equal(others, expected.filter((tick) => !tick.startsWith('minutes ')).toSorted())
+  },
+)
+
 schedule('skips a tick that exceeds the quota, and continues', async ({ node }) => {
   const { directory } = await deployed([everyMinute], 10 * MINUTE)
   const warned: string[] = []
