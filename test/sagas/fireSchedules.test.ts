@@ -294,7 +294,10 @@ schedule(
     moveTo(GAP, -5000)
     for (let n = 0; n < 3; n++) start()
     const fired = async (): Promise<readonly string[]> =>
-      (await requestedIn(node)).map((asked) => `${asked.target?.var} ${tickOf(asked).scheduled_time}`)
+      (await requestedIn(node)).map(
+        (asked) =>
+          `${asked.target && 'var' in asked.target ? asked.target.var : ''} ${tickOf(asked).scheduled_time}`,
+      )
     const due: Readonly<Record<string, readonly string[]>> = {
       [GAP]: ['inGap', 'twiceInGap', 'halfHours', 'minutes'],
       [FIRST]: ['inOverlap', 'halfHours', 'minutes'],

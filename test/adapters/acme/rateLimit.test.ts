@@ -49,7 +49,9 @@ const openLimited = async (retryAfter: string | null) => {
   })
   return {
     refusal: async (): Promise<AppError> => {
-      const error: unknown = await certificates.issue('a.example', () => Promise.resolve()).catch((e: unknown) => e)
+      const error: unknown = await certificates
+        .issue('a.example', () => Promise.resolve())
+        .catch((e: unknown) => e)
       if (isAppError(error)) return error
       throw error
     },

@@ -39,7 +39,8 @@ const certificates: Certificates = {
   issue: async (domain, publish) => {
     if (mood === 'is away') throw new AppError('unavailable', 'The authority is away')
     await publish([`value of ${domain}`])
-    if (mood === 'refuses') throw new AppError('unavailable', 'The authority refuses', { data: { retryAfter } })
+    if (mood === 'refuses')
+      throw new AppError('unavailable', 'The authority refuses', { data: { retryAfter } })
     await beforeReply()
     return {
       chain: `chain of ${domain}`,
