@@ -111,7 +111,9 @@ const preview = async (
 ): Promise<Outcome> => {
   const known = await ifFound(releaseWith(client, project, hash, { signal }))
   const current = await deployedBuild(client, project, signal)
-  const before = current ? await inspectZip(await downloaded(client, project, current.build_id, signal)) : null
+  const before = current
+    ? await inspectZip(await downloaded(client, project, current.build_id, signal))
+    : null
   const after = await inspectZip(zip)
   const functions = after.functions.map(toFunction)
   const former = before?.functions ?? []

@@ -1,6 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { isAbsolute, join, relative, resolve } from 'node:path'
-import { type Bundle, BundleFailed, type BundleMessage, messageAbout, textOfMessage } from '../bundle/bundle.ts'
+import {
+  type Bundle,
+  BundleFailed,
+  type BundleMessage,
+  messageAbout,
+  textOfMessage,
+} from '../bundle/bundle.ts'
 import { ServiceError } from '../client/index.ts'
 import { isAppError, messageOf } from '../errors.ts'
 
@@ -16,7 +22,8 @@ export const withSourcePlaces = async <Result>(
   try {
     return await load()
   } catch (error) {
-    const isRefusal = isAppError(error, 'bad_request') || (error instanceof ServiceError && error.status === 400)
+    const isRefusal =
+      isAppError(error, 'bad_request') || (error instanceof ServiceError && error.status === 400)
     const message = isRefusal ? messageIn(messageOf(error), folder, modules) : null
     throw message === null || message.file === null ? error : new BundleFailed([message])
   }

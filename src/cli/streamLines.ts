@@ -66,5 +66,4 @@ export const envLine = (event: EnvEvent, paint: Paint): Printed => {
 }
 
 /** When the service published an event: its id contains the time. Ids of other services need not. */
-const createdAt = (event_id: string): string =>
-  hasTime(event_id) ? isoOf(timeOf(event_id)) : clock.iso()
+const createdAt = (event_id: string): string => (hasTime(event_id) ? isoOf(timeOf(event_id)) : clock.iso())

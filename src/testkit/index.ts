@@ -2,10 +2,13 @@
 import { createRequire } from 'node:module'
 import { needNode } from './nodeVersion.ts'
 import type { ServiceOptions, TestService } from './serviceTypes.ts'
+import type { TestRun } from './testRun.ts'
+import type { TestRunOptions } from './types.ts'
 
 needNode('svc/test', 22, 15)
 
-const { testRun: ownTestRun } = createRequire(import.meta.url)(
+// A static import would be refused by an old Node before the line above.
+const { TestRun: Runner } = createRequire(import.meta.url)(
   import.meta.url.endsWith('.ts') ? './testRun.ts' : './testRun.js',
 ) as typeof import('./testRun.ts')
 
@@ -13,7 +16,7 @@ const { testRun: ownTestRun } = createRequire(import.meta.url)(
  * Runs functions in this process as the service runs them: the same checks of metadata, data and results, and the same
  * errors. What a function sends is recorded, and nothing is started by it.
  */
-export const testRun: typeof ownTestRun = ownTestRun
+export const testRun = (options: TestRunOptions = {}): TestRun => new Runner(options)
 export type { TestRun } from './testRun.ts'
 
 /**

@@ -292,11 +292,7 @@ const awaiting: readonly [string, Record<string, string>, string][] = [
     },
     '_b.js:1',
   ],
-  [
-    'in a block',
-    { 'a.js': 'try {\n  await new Promise(() => {})\n} catch {}' },
-    'a.js',
-  ],
+  ['in a block', { 'a.js': 'try {\n  await new Promise(() => {})\n} catch {}' }, 'a.js'],
 ]
 for (const [where, files, site] of awaiting)
   load(`names the top-level await that does not end: ${where}`, async () =>
@@ -307,7 +303,8 @@ for (const [where, files, site] of awaiting)
   )
 
 load('waits for a top-level await that ends', async () => {
-  const source = "import { setTimeout } from 'node:timers/promises'\nawait setTimeout(200)\nexport const f = () => 1"
+  const source =
+    "import { setTimeout } from 'node:timers/promises'\nawait setTimeout(200)\nexport const f = () => 1"
   const { ok } = await inspectionOf({ 'a.js': source })
   assert.ok(ok)
 })

@@ -408,7 +408,12 @@ reads('follow the environment without a request for each run', async () => {
 reads('follow the environment with the times at which events were published', async () => {
   const { event_id } = await json<Published>('send', 'talk', '{"words": []}')
   const follower = startCli(['follow', '--from', 'start'], given)
-  const line = await until(() => follower.out().split('\n').find((each) => each.includes(event_id)))
+  const line = await until(() =>
+    follower
+      .out()
+      .split('\n')
+      .find((each) => each.includes(event_id)),
+  )
   follower.process.kill('SIGINT')
   await follower.ended
   assert.is(Date.parse(line.split(' ')[0] ?? ''), timeOf(event_id))

@@ -142,7 +142,10 @@ installed('needs no newer Node than it declares, so that npm warns about none of
   const refusing = Object.entries(packages)
     .filter(([, { dev, optional }]) => !dev && !optional)
     .filter(([, { engines: { node = '*' } = {} }]) => !accepts(node, declared))
-  assert.equal(refusing.map(([path, { engines: needed }]) => `${path} ${needed?.node}`), [])
+  assert.equal(
+    refusing.map(([path, { engines: needed }]) => `${path} ${needed?.node}`),
+    [],
+  )
 })
 
 installed('gives the editor the types of functions, events and the API', async ({ project }) => {

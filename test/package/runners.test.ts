@@ -123,10 +123,7 @@ runners('says which Node it needs, and where it is', async ({ project }) => {
   const code = `import { startService, testRun } from 'svc/test'
     console.log(await testRun().run((a, b) => a + b, 1, 2))
     await startService({ dir: '.' })`
-  const middle = await runIn(
-    project,
-    ...['--import', olderNode('24.1.0'), '--input-type=module', '-e', code],
-  )
+  const middle = await runIn(project, '--import', olderNode('24.1.0'), '--input-type=module', '-e', code)
   assert.is(middle.code, 1)
   assert.match(middle.out, /^3\n/)
   assert.match(middle.out, `startService: expected Node 26.0 or later, got 24.1.0; ${where}`)

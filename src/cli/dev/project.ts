@@ -101,7 +101,10 @@ export const openProject = ({ folder, client, changes, signal, print, announce, 
     failure = null
     const saved = savedOf(paths, changes.pending())
     await print(
-      liveText(withWarnings(next, bundle, folder), { paths: saved, ms: Math.round(clock.monotonic() - sinceMs) }),
+      liveText(withWarnings(next, bundle, folder), {
+        paths: saved,
+        ms: Math.round(clock.monotonic() - sinceMs),
+      }),
     )
     if (live !== null) return
     const { data } = await client.request('GET /v1/projects/{project}/webhooks', {

@@ -58,11 +58,7 @@ const broken = (file: string, line: number, message: string): string =>
   `${'\n'.repeat(line - 1)}throw new SyntaxError(${JSON.stringify(`${file}:${line}: ${message}`)})\n`
 
 /** Loads every namespace of the build and reports its exported functions. Stops at the first failure. */
-export const inspect = async (
-  { send, flush }: Channel,
-  stacks: Stacks,
-  withinMs: number,
-): Promise<void> => {
+export const inspect = async ({ send, flush }: Channel, stacks: Stacks, withinMs: number): Promise<void> => {
   const { dir } = stacks.places
   reportUnsettled(stacks, withinMs, (error) => send({ type: 'done', error }))
   for (const { ns, file } of namespacesIn(dir)) {
