@@ -131,7 +131,7 @@ const refusals: [string, string][] = [
   ],
   [
     '{ "on-event": "a", "x-filter": new Map() }',
-    'Expected metadata that can be converted to JSON: metadata["x-filter"] is a Map; return Object.fromEntries(map)',
+    'Expected metadata that can be converted to JSON: metadata["x-filter"] is a Map; use Object.fromEntries(map)',
   ],
   ['{ timeout: 0 }', 'Expected timeout to be a whole number from 1 to 900000, got 0'],
   ['{ on_event: "x" }', 'Expected the key on-event, got on_event'],
