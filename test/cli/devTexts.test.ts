@@ -82,9 +82,9 @@ texts('show the errors that an AggregateError collects', () => {
   const { text } = runText({ run: { ...failed, error }, cause: 'call' }, undefined)
   assert.equal(text.split('\n').slice(1, -1), [
     '         AggregateError: All promises were rejected',
-    '           one of one',
+    '           error 1: one',
     '             caused by TypeError: inner',
-    '           one of RangeError: two',
+    '           error 2: RangeError: two',
   ])
 })
 
