@@ -12,6 +12,7 @@ import { serve, serveOperatorOnly, servePublic } from './http/serveRoute.ts'
 import { healthRoutes } from './routes/health.ts'
 import { allRoutes } from './routes/index.ts'
 import { metricsRoute } from './routes/metrics.ts'
+import { webhookPreflights } from './routes/webhooks.ts'
 
 declare module 'koa' {
   interface DefaultState {
@@ -28,7 +29,7 @@ declare module 'koa' {
 /** Creates the Koa application. Only this file defines the order of its middleware. */
 export const createApp = (deps: ApiDeps): Koa =>
   appOf(
-    allRoutes.map((route) => ({ ...route, serve: serve(route, deps) })),
+    [...allRoutes.map((route) => ({ ...route, serve: serve(route, deps) })), ...webhookPreflights(deps)],
     deps,
     noRoute,
     hostRule(deps),

@@ -97,6 +97,34 @@ const refusals: [string, string][] = [
     '{ webhook: { service: "a", path: "/x", auth: "maybe" } }',
     'Expected webhook.auth to be "none" or "required", got "maybe"',
   ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: true } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got true',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: [] } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got []',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: ["shop.example"] } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got ["shop.example"]',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: ["*"] } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got ["*"]',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: ["https://a.example/path"] } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got ["https://a.example/path"]',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: [1] } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got [1]',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: "https://a.example" } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got "https://a.example"',
+  ],
   ['{ "secret-headers": "x-key" }', 'Expected secret-headers to be a list of at most 100 names, got "x-key"'],
   ['{ secretHeaders: ["x key"] }', 'Expected each of secret-headers to be a header name, got "x key"'],
   ['{ context: "KEY" }', 'Expected context to be a list of at most 100 keys of context variables, got "KEY"'],
