@@ -18,20 +18,36 @@ export const noFunctions = (files: readonly string[], namespaces: readonly Names
   return `Expected at least one exported function in a module (.js, .mjs, .ts, .mts) outside node_modules, in a path without names that begin with "_" or "."; found ${found}`
 }
 
-/** Returns what the author of a build with functions should know about its files. */
+/** Returns what the author of a build with functions should know about its files. `mistakes`: what is known already. */
 export const remarksOn = (
   files: readonly string[],
+  mistakes: readonly string[],
 ): Pick<Extract<Inspection, { ok: true }>, 'ignored' | 'warnings'> => {
   const ignored = almostModulesOf(files).sort().slice(0, MAX_IGNORED)
   const folder = onlyFolderOf(files)
-  return {
-    ...(ignored.length > 0 && { ignored }),
-    ...(folder !== undefined && {
-      warnings: [
-        `All files are in the folder ${folder}, so each namespace begins with "${folder}."; zip the content of the folder, not the folder itself`,
-      ],
-    }),
-  }
+  const warnings = [
+    ...(folder === undefined
+      ? []
+      : [
+          `All files are in the folder ${folder}, so each namespace begins with "${folder}."; zip the content of the folder, not the folder itself`,
+        ]),
+    ...mistakes,
+  ]
+  return { ...(ignored.length > 0 && { ignored }), ...(warnings.length > 0 && { warnings }) }
+}
+
+const NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$]{0,127}$/u
+
+/** Explains functions within exported objects, such as `default.fetch`; empty if there are none. */
+export const unusedText = (file: string, unused: readonly string[]): readonly string[] => {
+  const named = unused.filter((each) => each.split('.').every((part) => NAME.test(part)))
+  if (named.length === 0) return []
+  const fetch = named.includes('default.fetch')
+    ? '; a function with `webhook` in its metadata receives HTTP requests'
+    : ''
+  return [
+    `${file}: Expected each function to be an export of its own, found ${listed(named)} within an object, which nothing can start${fetch}`,
+  ]
 }
 
 /** The folder of a package that was zipped as a whole, if there is one. */

@@ -9,7 +9,7 @@ import type { RawFunction } from '../sandbox/protocol.ts'
 import type { Inspection } from '../ports/runtime.ts'
 import { runTask, type Task, TaskFailed } from '../sandbox/buildTask.ts'
 import type { Candidate } from './buildCache.ts'
-import { noFunctions, remarksOn } from './foundFiles.ts'
+import { noFunctions, remarksOn, unusedText } from './foundFiles.ts'
 import { BadMetadata } from './metadataFields.ts'
 
 /** Maximum numbers of one build; real builds have far fewer. */
@@ -33,6 +33,7 @@ export const inspectBuild = async (
 ): Promise<Inspection> => {
   const namespaces = namespacesOf(sourcesOf(files).sort())
   const reported = new Map<string, readonly RawFunction[]>()
+  const unused = new Map<string, readonly string[]>()
   try {
     claimAll(namespaces)
     await runTask({
@@ -45,7 +46,9 @@ export const inspectBuild = async (
       signal,
       child,
       onResult: (frame) => {
-        if (frame.type === 'module') reported.set(frame.file, frame.functions)
+        if (frame.type !== 'module') return
+        reported.set(frame.file, frame.functions)
+        if (frame.unused) unused.set(frame.file, frame.unused)
       },
     })
     const specs: FunctionSpec[] = []
@@ -64,8 +67,9 @@ export const inspectBuild = async (
         since = clock.monotonic()
       }
     }
-    if (specs.length === 0) throw new BadMetadata(noFunctions(files, namespaces))
-    return { ok: true, functions: toBuildFunctions(specs), ...remarksOn(files) }
+    const mistakes = [...unused].flatMap(([file, names]) => unusedText(file, names))
+    if (specs.length === 0) throw new BadMetadata([noFunctions(files, namespaces), ...mistakes].join('; '))
+    return { ok: true, functions: toBuildFunctions(specs), ...remarksOn(files, mistakes) }
   } catch (error) {
     return { ok: false, message: messageOfMistake(error) }
   }

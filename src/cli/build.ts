@@ -9,6 +9,7 @@ import { FUNCTION_COLUMNS, inputsText, largestInputs, warningsOf, warningsText }
 import { command } from './command.ts'
 import { toFunction } from './deployBundle.ts'
 import { bytes } from './figures.ts'
+import { warningsIn, withSourcePlaces } from './sourcePlaces.ts'
 import { newFile } from './values.ts'
 
 export const FOLDER_ARGUMENT = {
@@ -28,12 +29,15 @@ export const buildCommand = command({
   async run({ args, options, table, signal }) {
     const { project, ...settings } = readSettings(args.FOLDER ?? '.')
     const bundle = await bundleOnce({ project, ...settings })
-    const functions = (await inspectZip(bundle.zip)).map(toFunction)
+    const sources = { folder: settings.folder, modules: bundle.modules }
+    const inspected = await withSourcePlaces(sources, () => inspectZip(bundle.zip))
+    const functions = inspected.functions.map(toFunction)
     signal.throwIfAborted()
     const out = options.out === undefined ? null : resolve(options.out)
     if (out !== null) writeZip(out, bundle.zip)
     const { sha256: hash, modules } = bundle
-    const [inputs, warnings, size] = [largestInputs(bundle), warningsOf(bundle), bundle.zip.length]
+    const [inputs, size] = [largestInputs(bundle), bundle.zip.length]
+    const warnings = [...warningsOf(bundle), ...warningsIn(inspected.warnings, sources)]
     const where = out === null ? '' : `  in ${onOneLine(out)}`
     return {
       json: { project, hash, size, file: out, modules, functions, largest_inputs: inputs, warnings },

@@ -17,6 +17,7 @@ import {
   toFunction,
 } from './deployBundle.ts'
 import { bytes } from './figures.ts'
+import { warningsIn, withSourcePlaces } from './sourcePlaces.ts'
 
 /** An upload of this size takes a while on a slow connection; bytes. */
 const BIG_UPLOAD = 1_000_000
@@ -52,20 +53,23 @@ export const deployCommand = command({
     const bar = bundle.zip.length > BIG_UPLOAD ? progress('bytes') : null
     const isDry = options['dry-run']
     const before = isDry ? null : await deployedBuild(client, project, signal)
-    const outcome: Outcome = isDry
-      ? await preview(client, project, bundle, signal)
-      : await deployBundle(client, {
-          project,
-          bundle,
-          signal,
-          onProgress: bar ? (sent, total) => bar.report(sent, total) : undefined,
-          confirmLoss: () => {
-            bar?.end() // the question takes its line
-            return confirm(`Remove all handlers of ${project}: nothing starts its functions any more?`)
-          },
-        })
+    const sources = { folder: settings.folder, modules: bundle.modules }
+    const outcome = await withSourcePlaces(sources, (): Promise<Outcome> =>
+      isDry
+        ? preview(client, project, bundle, signal)
+        : deployBundle(client, {
+            project,
+            bundle,
+            signal,
+            onProgress: bar ? (sent, total) => bar.report(sent, total) : undefined,
+            confirmLoss: () => {
+              bar?.end() // the question takes its line
+              return confirm(`Remove all handlers of ${project}: nothing starts its functions any more?`)
+            },
+          }),
+    )
     bar?.end()
-    const warnings = [...warningsOf(bundle), ...outcome.warnings]
+    const warnings = [...warningsOf(bundle), ...warningsIn(outcome.warnings, sources)]
     const inputs = largestInputs(bundle)
     return {
       json: {
@@ -107,9 +111,12 @@ const preview = async (
 ): Promise<Outcome> => {
   const known = await ifFound(releaseWith(client, project, hash, { signal }))
   const current = await deployedBuild(client, project, signal)
-  const before = current ? await inspectZip(await downloaded(client, project, current.build_id, signal)) : []
+  const before = current
+    ? await inspectZip(await downloaded(client, project, current.build_id, signal))
+    : null
   const after = await inspectZip(zip)
-  const functions = after.map(toFunction)
+  const functions = after.functions.map(toFunction)
+  const former = before?.functions ?? []
   return {
     build_id: known?.build_id ?? '',
     project,
@@ -117,9 +124,9 @@ const preview = async (
     uploaded: !known,
     deployed: !known?.deployed,
     functions,
-    changes: functionChanges(before, after),
-    warnings: [],
-    removes_all_handlers: before.map(toFunction).some(hasTrigger) && !functions.some(hasTrigger),
+    changes: functionChanges(former, after.functions),
+    warnings: after.warnings,
+    removes_all_handlers: former.map(toFunction).some(hasTrigger) && !functions.some(hasTrigger),
   }
 }
 

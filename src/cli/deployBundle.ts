@@ -48,10 +48,10 @@ export const deployBundle = async (
   const known = await ifFound(releaseWith(client, project, hash, given))
   if (known === null) await createProject(client, project, given)
   const upload = known ? null : await uploadBuild(client, { project, zip, sha256: hash, onProgress, signal })
-  const functions = (upload?.functions ?? (await inspectZip(zip))).map(toFunction)
+  const { functions: found, warnings } = upload ?? (await inspectZip(zip))
+  const functions = found.map(toFunction)
   const build_id = upload?.build_id ?? known?.build_id ?? ''
   const outcome = { build_id, project, hash, uploaded: upload !== null, functions }
-  const warnings = upload?.warnings ?? []
   if (known?.deployed) return { ...outcome, deployed: false, changes: NO_CHANGES, warnings }
   if (!functions.some(hasTrigger) && (await hasHandlers(client, project, given))) await confirmLoss?.()
   const { changes, warnings: further } = await client.request(

@@ -11,17 +11,18 @@ import { asEditor } from './fileModes.ts'
 const HELLO = `import { emit, fn } from 'svc'
 
 interface Greeting {
-  readonly name: string
+  readonly name?: string
 }
 
 /** Runs for each \`hello:said\` event. */
 export const onHello = fn({ 'on-event': 'hello:said' }, async (event: { readonly data: Greeting }) => {
-  await emit('word', \`Hello, \${event.data.name}!\`)
-  return { greeted: event.data.name }
+  const { name = 'world' } = event.data
+  await emit('word', \`Hello, \${name}!\`)
+  return { greeted: name }
 })
 
 /** Started by reference: svc run hello/add 1 2 */
-export const add = (a: number, b: number) => a + b
+export const add = (a = 1, b = 2) => a + b
 `
 
 const compilerOptions = {

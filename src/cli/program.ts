@@ -52,20 +52,23 @@ export const runProgram = async (
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.code === 'commander.help' || error.code === 'commander.version') return
-    const [first] = found.rest
-    const message =
-      error.code === 'commander.excessArguments' && isDefault(found.command)
-        ? `unknown command '${first}'`
-        : error.message.replace(/^error: |\.$/g, '').replace(/\s*\n\s*/g, ' ')
-    throw new WrongUsage(`${message}; run ${nameOf(found.command)} --help`)
+    throw new WrongUsage(`${messageIn(error, found)}; run ${nameOf(found.command)} --help`)
   }
 }
 
+const messageIn = (error: CommanderError, { command, rest }: Found): string => {
+  const message = error.message.replace(/^error: |\.$/g, '').replace(/\s*\n\s*/g, ' ')
+  if (error.code !== 'commander.excessArguments') return message
+  return isDefault(command) ? `unknown command '${rest[0]}'` : `${message}: ${command.args.join(', ')}`
+}
+
+interface Found {
+  readonly command: Command
+  readonly rest: readonly string[]
+}
+
 /** The command that the first arguments name, and the arguments that remain. */
-const commandAt = (
-  within: Command,
-  args: readonly string[],
-): { readonly command: Command; readonly rest: readonly string[] } => {
+const commandAt = (within: Command, args: readonly string[]): Found => {
   const [first] = args
   const next = within.commands.find((each) => first !== undefined && namesOf(each).includes(first))
   if (next) return commandAt(next, args.slice(1))

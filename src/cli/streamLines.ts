@@ -1,5 +1,6 @@
 import type { EnvEvent, EventPublished, RunStatus, StreamEvent } from '../client/index.ts'
-import { clock } from '../clock.ts'
+import { clock, isoOf } from '../clock.ts'
+import { hasTime, timeOf } from '../ids.ts'
 import { onOneLine } from '../logger.ts'
 import type { Printed } from './command.ts'
 import { runLine } from './runText.ts'
@@ -57,9 +58,12 @@ export const envLine = (event: EnvEvent, paint: Paint): Printed => {
   if (event.event === 'event:created') {
     const { event_type, event_id, stream_id } = event.data
     const shown = `${event_type}  ${event_id}  stream ${stream_id}`
-    return { json: event, text: `${clock.iso()}  ${'event'.padEnd(9)}  ${onOneLine(shown)}\n` }
+    return { json: event, text: `${createdAt(event_id)}  ${'event'.padEnd(9)}  ${onOneLine(shown)}\n` }
   }
   const run = { stop_time: null, retry_at: null, ...event.data, status: statusAfter(event) }
   const time = run.stop_time ?? run.start_time ?? clock.iso()
   return { json: event, text: runLine(time, words[event.event], run, paint) }
 }
+
+/** When the service published an event: its id contains the time. Ids of other services need not. */
+const createdAt = (event_id: string): string => (hasTime(event_id) ? isoOf(timeOf(event_id)) : clock.iso())

@@ -9,6 +9,7 @@ import { onOneLine } from '../logger.ts'
 import { FOLDER_ARGUMENT } from './build.ts'
 import { command } from './command.ts'
 import { asEditor } from './fileModes.ts'
+import { withSourcePlaces } from './sourcePlaces.ts'
 import { type TypedFunction, typesText } from './typesText.ts'
 import { newFile } from './values.ts'
 
@@ -45,8 +46,9 @@ export const typesCommand = command({
 
 const functionsOf = async (settings: Settings, out: string): Promise<readonly TypedFunction[]> => {
   const files = new Map(findEntries(settings).map((entry) => [entry.out.replaceAll('/', '.'), entry.file]))
-  const { zip } = await bundleOnce(settings)
-  return (await inspectZip(zip)).flatMap(({ ns, var: name, on_event }) => {
+  const { zip, modules } = await bundleOnce(settings)
+  const { functions } = await withSourcePlaces({ folder: settings.folder, modules }, () => inspectZip(zip))
+  return functions.flatMap(({ ns, var: name, on_event }) => {
     const file = files.get(ns)
     if (file === undefined) return []
     const path = relative(dirname(out), join(settings.folder, settings.src, file)).replaceAll('\\', '/')

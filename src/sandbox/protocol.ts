@@ -37,7 +37,11 @@ export type ParentFrame =
       readonly error?: CallError
     }
   | { readonly type: 'ping'; readonly n: number }
-  | { readonly type: 'inspect' }
+  | {
+      readonly type: 'inspect'
+      /** The time in which the whole build must be loaded. */
+      readonly withinMs: number
+    }
   | { readonly type: 'strip' }
 
 /** The error of a host call. */
@@ -100,6 +104,8 @@ export type ChildFrame =
       readonly ns: string
       readonly file: string
       readonly functions: readonly RawFunction[]
+      /** Functions within exported objects, such as `default.fetch`: nothing can start them. Absent if there are none. */
+      readonly unused?: readonly string[]
     }
   | { readonly type: 'stripped'; readonly file: string; readonly code: string }
   | { readonly type: 'done'; readonly error?: string }
@@ -165,6 +171,7 @@ const frameOf = (frame: Fields): ChildFrame => {
         ns: text(frame, 'ns'),
         file: text(frame, 'file'),
         functions: rawFunctions(frame),
+        ...(frame['unused'] !== undefined && { unused: texts(frame['unused']) }),
       }
     case 'stripped':
       return { type: 'stripped', file: text(frame, 'file'), code: text(frame, 'code') }
@@ -229,6 +236,11 @@ const rawFunctions = ({ functions: given }: Fields): RawFunction[] => {
       throw new ProtocolViolation(`Expected a function to be an object, got ${shown(each)}`)
     return { var: text(each, 'var'), metadata: each.metadata }
   })
+}
+
+const texts = (value: unknown): readonly string[] => {
+  if (Array.isArray(value)) return value.filter((each) => typeof each === 'string')
+  throw new ProtocolViolation(`Expected a list of texts, got ${shown(value)}`)
 }
 
 const hostCall = (request: unknown): HostCall => {

@@ -29,6 +29,7 @@ interface Task {
 export class TaskChild {
   readonly dir: string
   readonly #process: SandboxedProcess
+  readonly #inspectMs: number
   #task: Task | undefined
   #started = false
   #ending: Ending | undefined
@@ -36,6 +37,7 @@ export class TaskChild {
 
   constructor({ dir, code, options }: TaskChildStart) {
     this.dir = dir
+    this.#inspectMs = options.inspectMs
     this.#process = startProcess(
       { dir, code, options },
       {
@@ -84,6 +86,6 @@ export class TaskChild {
 
   #begin({ type, listener }: Task): void {
     listener.onBegin()
-    this.#process.send({ type })
+    this.#process.send(type === 'inspect' ? { type, withinMs: this.#inspectMs } : { type })
   }
 }

@@ -26,12 +26,6 @@ type Attempt = Pick<LocalRun, 'called'> & {
 
 const OPTIONS = ['context', 'files', 'calls', 'now']
 
-/**
- * Runs functions in this process as the service runs them: the same checks of metadata, data and results, and the same
- * errors. What a function sends is recorded, and nothing is started by it.
- */
-export const testRun = (options: Kit.TestRunOptions = {}): TestRun => new TestRun(options)
-
 export class TestRun {
   /** The events that functions sent, in order. */
   readonly sent: Kit.Sent[] = []

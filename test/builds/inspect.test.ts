@@ -5,6 +5,20 @@ import { inspectionOf, messageOf, MODULE_RULE } from './inspection.ts'
 
 const inspecting = suite('inspecting a build')
 
+inspecting('warns about functions within an object, which nothing can start', async () => {
+  const worker = `import { fn } from 'svc'
+    export default { fetch: async () => new Response('a'), other: () => 1 }
+    export const tasks = { onPaid: fn({ 'on-event': 'paid' }, async () => 1), parse: () => 1, Kind: class {} }
+    export const helpers = { fetch: () => 1 }`
+  const warning =
+    'b.ts: Expected each function to be an export of its own, found default.fetch, tasks.onPaid within an object, which nothing can start; ' +
+    'a function with `webhook` in its metadata receives HTTP requests'
+  const inspection = await inspectionOf({ 'a.ts': 'export const f = () => 1', 'b.ts': worker })
+  assert.equal(inspection.ok && inspection.warnings, [warning])
+  const message = await messageOf({ 'b.ts': worker })
+  assert.is(message, `${MODULE_RULE}; found b.ts without an exported function; ${warning}`)
+})
+
 inspecting('lists its functions with metadata and defaults, by ns and var', async () => {
   const inspection = await inspectionOf('ok')
   assert.ok(inspection.ok)
@@ -100,7 +114,7 @@ const withoutFunctions: [string, Record<string, string>, string][] = [
   ['other files', { 'README.md': 'hello', 'page.tsx': '' }, 'README.md, page.tsx'],
   [
     'modules that export no function',
-    { 'a.js': 'export const n = 1', 'b.js': 'export default { fetch() {} }' },
+    { 'a.js': 'export const n = 1', 'b.js': 'export default { parse() {} }' },
     'a.js, b.js without an exported function',
   ],
   ['dependencies only', { 'node_modules/m/index.js': 'export const f = () => 1' }, 'no files'],
@@ -262,11 +276,37 @@ load('names the file that spins', async () => {
   )
 })
 
-load('names the file that never finishes', async () => {
-  assert.match(
-    await messageOf({ 'a.js': 'await new Promise(() => {})' }, 3000),
-    /^a\.js: Expected it to load within 3000 ms; .* an awaited promise does not settle$/,
+const awaiting: readonly [string, Record<string, string>, string][] = [
+  ['in a module', { 'a.js': '\nawait new Promise(() => {})' }, 'a.js:2'],
+  [
+    'of TypeScript',
+    { 'a.ts': 'const later = async () => await 1\nexport const db: unknown = await new Promise(() => {})' },
+    'a.ts:2',
+  ],
+  [
+    'in a module that others import',
+    {
+      'a.js': "import './_c.js'\nimport { db } from './_b.js'\nexport const f = () => db\nawait 1",
+      '_b.js': 'export const db = await new Promise(() => {})',
+      '_c.js': "import './_b.js'\nawait 2",
+    },
+    '_b.js:1',
+  ],
+  ['in a block', { 'a.js': 'try {\n  await new Promise(() => {})\n} catch {}' }, 'a.js'],
+]
+for (const [where, files, site] of awaiting)
+  load(`names the top-level await that does not end: ${where}`, async () =>
+    assert.is(
+      await messageOf(files, 2000),
+      `${site}: Expected the top-level await to end, but it still waits after 1.8 s`,
+    ),
   )
+
+load('waits for a top-level await that ends', async () => {
+  const source =
+    "import { setTimeout } from 'node:timers/promises'\nawait setTimeout(200)\nexport const f = () => 1"
+  const { ok } = await inspectionOf({ 'a.js': source })
+  assert.ok(ok)
 })
 
 load('reports the same message when one of its functions is run', async () => {

@@ -104,7 +104,17 @@ build('names the source of a module that does not load, and of wrong metadata', 
     projectOf('wrong', { 'src/orders.ts': HANDLER.replace('on-event', 'on-evnt') }),
   )
   assert.is(wrong.code, 1)
-  assert.match(wrong.err, 'on-event')
+  assert.match(wrong.err, 'src/orders.ts:2:14: onOrder: Expected the key on-event, got on-evnt')
+})
+
+build('warns about functions that nothing can start, with their source', async () => {
+  const folder = projectOf('worker', { 'src/web.ts': 'export default { fetch: () => new Response("a") }' })
+  const found = 'src/web.ts: Expected each function to be an export of its own, found default.fetch'
+  for (const args of [['build'], ['deploy', '--dry-run'], ['deploy']]) {
+    const { code, out } = await svc(...args, folder)
+    assert.is(code, 0)
+    assert.match(out, `warning: ${found}`)
+  }
 })
 
 build('lists the largest inputs of a large build', async () => {

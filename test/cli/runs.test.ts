@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import type { Run, RunExplanation } from '../../src/client/index.ts'
-import { newId } from '../../src/ids.ts'
+import { newId, timeOf } from '../../src/ids.ts'
 import { answering } from '../support/answering.ts'
 import { deploy } from '../support/build.ts'
 import { cli, cliJson, startCli } from '../support/cli.ts'
@@ -403,6 +403,20 @@ reads('follow the environment without a request for each run', async () => {
     )
   })
   assert.equal(asked, ['GET /v1/env', 'GET /v1/env/subscribe?from=start'])
+})
+
+reads('follow the environment with the times at which events were published', async () => {
+  const { event_id } = await json<Published>('send', 'talk', '{"words": []}')
+  const follower = startCli(['follow', '--from', 'start'], given)
+  const line = await until(() =>
+    follower
+      .out()
+      .split('\n')
+      .find((each) => each.includes(event_id)),
+  )
+  follower.process.kill('SIGINT')
+  await follower.ended
+  assert.is(Date.parse(line.split(' ')[0] ?? ''), timeOf(event_id))
 })
 
 reads('list events by their type, and an event with its runs', async () => {

@@ -122,6 +122,32 @@ installed('brings no script that runs at its installation, except those of esbui
   )
 })
 
+/** Whether a range of `engines.node`, such as `^18.19.0 || >=20.6.0`, contains a version. */
+const accepts = (range: string, version: readonly number[]): boolean =>
+  range.split('||').some((part) => {
+    const [, operator = '', digits = ''] = /^\s*(>=|\^|~|=)?\s*v?([\d.x*]+)/.exec(part) ?? []
+    const least = digits.split('.').map((each) => Number(each) || 0)
+    const differing = version.findIndex((each, index) => each !== (least[index] ?? 0))
+    const isLess = differing >= 0 && (version[differing] ?? 0) < (least[differing] ?? 0)
+    return !isLess && (operator === '>=' || least[0] === version[0] || digits === '*')
+  })
+
+installed('needs no newer Node than it declares, so that npm warns about none of its dependencies', () => {
+  const read = <T>(path: string): T => JSON.parse(readFileSync(join(packageDir, path), 'utf8')) as T
+  const { engines } = read<{ engines: { node: string } }>('package.json')
+  const declared = engines.node.replace('>=', '').split('.').map(Number)
+  const { packages } = read<{
+    packages: Readonly<Record<string, { dev?: true; optional?: true; engines?: { node?: string } }>>
+  }>('package-lock.json')
+  const refusing = Object.entries(packages)
+    .filter(([, { dev, optional }]) => !dev && !optional)
+    .filter(([, { engines: { node = '*' } = {} }]) => !accepts(node, declared))
+  assert.equal(
+    refusing.map(([path, { engines: needed }]) => `${path} ${needed?.node}`),
+    [],
+  )
+})
+
 installed('gives the editor the types of functions, events and the API', async ({ project }) => {
   const tsc = join(project, 'node_modules/typescript/bin/tsc')
   const { code, out } = await runIn(project, process.execPath, [tsc, '-p', '.'])

@@ -1,6 +1,6 @@
 /** A project that has the packed package installed tests its functions with the runners that people use. */
 import { execFile } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import * as assert from 'uvu/assert'
@@ -107,6 +107,37 @@ runners('works under vitest', async ({ project }) => {
   const { code, out } = await runIn(project, 'node_modules/vitest/vitest.mjs', 'run', 'test/vitest.spec.ts')
   assert.is(code, 0, out)
   assert.match(stripVTControlCharacters(out), /Tests +2 passed/)
+})
+
+/** Makes Node look older than it is. */
+const olderNode = (version: string): string => {
+  const code = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } })`
+  return `data:text/javascript,${encodeURIComponent(code)}`
+}
+
+runners('says which Node it needs, and where it is', async ({ project }) => {
+  const where = 'npm installs it with svc; npm scripts and npx find it'
+  const old = await runIn(project, '--import', olderNode('20.20.2'), '-e', "await import('svc/test')")
+  assert.is(old.code, 1)
+  assert.match(old.out, `svc/test: expected Node 22.15 or later, got 20.20.2; ${where}`)
+  const code = `import { startService, testRun } from 'svc/test'
+    console.log(await testRun().run((a, b) => a + b, 1, 2))
+    await startService({ dir: '.' })`
+  const middle = await runIn(project, '--import', olderNode('24.1.0'), '--input-type=module', '-e', code)
+  assert.is(middle.code, 1)
+  assert.match(middle.out, /^3\n/)
+  assert.match(middle.out, `startService: expected Node 26.0 or later, got 24.1.0; ${where}`)
+})
+
+runners('loads nothing that an old Node refuses before it has said so', ({ project }) => {
+  const importsOf = (file: string): readonly string[] =>
+    [
+      ...readFileSync(join(project, 'node_modules/svc/dist/testkit', file), 'utf8').matchAll(
+        /^(?:import|export) .*from '([^']+)'/gm,
+      ),
+    ].map(([, specifier = '']) => specifier)
+  assert.equal(importsOf('index.js'), ['node:module', './nodeVersion.js'])
+  assert.equal(importsOf('nodeVersion.js'), [])
 })
 
 runners.run()

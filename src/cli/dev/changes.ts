@@ -16,6 +16,8 @@ export interface Changes {
   next(withinMs: number | null): Promise<Batch | null>
   /** What has changed since the last call. */
   pending(): readonly string[]
+  /** Resolves with the next change. Rejects when the signal aborts. `next` is not called meanwhile. */
+  another(signal: AbortSignal): Promise<void>
 }
 
 /** Other files of the same save arrive within this time, milliseconds. */
@@ -69,5 +71,10 @@ export const watchFolder = (folder: string, signal: AbortSignal): Changes => {
       return batch
     },
     pending: () => [...paths].sort(),
+    another: (signal) =>
+      new Promise((resolve, reject) => {
+        wake = resolve
+        signal.addEventListener('abort', () => reject(new Error('No change was awaited')), { once: true })
+      }),
   }
 }

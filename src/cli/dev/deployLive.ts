@@ -12,13 +12,14 @@ export interface LiveBuild {
   readonly warnings: readonly string[]
 }
 
-/** Uploads a bundle as the live build of its project and deploys it. Rejects with a `ServiceError`. */
+/** Uploads a bundle as the live build of its project and deploys it. The signal ends the upload. Rejects with a `ServiceError`. */
 export const deployLive = async (
   client: Client,
   project: string,
   { zip, sha256 }: Pick<Bundle, 'zip' | 'sha256'>,
+  signal: AbortSignal,
 ): Promise<LiveBuild> => {
-  const upload = { project, zip, sha256, live: true }
+  const upload = { project, zip, sha256, live: true, signal }
   const { build_id, functions, warnings } = await uploadBuild(client, upload)
   const deployed = await client.request('POST /v1/projects/{project}/builds/{build_id}/deploy', {
     path: { project, build_id },

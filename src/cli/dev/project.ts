@@ -9,9 +9,11 @@ import type { Printed } from '../command.ts'
 import { warningsOf } from '../bundleTexts.ts'
 import type { Batch, Changes } from './changes.ts'
 import { createProject } from '../deployBundle.ts'
+import { warningsIn } from '../sourcePlaces.ts'
 import { deployLive, type LiveBuild } from './deployLive.ts'
+import { withPatience } from './patience.ts'
 import { openSecrets } from './secrets.ts'
-import { failedText, functionsText, liveText, secretsText } from './texts.ts'
+import { failedText, functionsText, liveText, secretsText, slowText } from './texts.ts'
 
 interface Given {
   readonly folder: string
@@ -37,6 +39,9 @@ const SOURCE = /\.(?:[cm]?[jt]sx?|json)$|(?:^|[/\\])\.env[^/\\]*$/
 /** Files of the folder itself that decide the build. */
 const SETTINGS = /^(?:package\.json|tsconfig[^/\\]*\.json|\.env[^/\\]*)$/
 
+/** In place of a failure, after an upload that took long. */
+const SLOW = 'slow'
+
 interface Opened {
   readonly settings: Settings
   readonly bundler: Bundler
@@ -53,6 +58,7 @@ const AGAIN_MS = 2000
  * D3: one deployment at a time; saves during one are deployed together after it.
  * D4: a failure is reported again only after the save of a source. A log of this output in the folder changes with it.
  * D5: a deployment that may succeed later, such as on a full disk, is repeated without another save.
+ * D6: a save ends an upload that takes long, such as that of a module with an endless top-level await.
  */
 export const openProject = ({ folder, client, changes, signal, print, announce, data }: Given) => {
   let opened: Opened | null = null
@@ -87,12 +93,18 @@ export const openProject = ({ folder, client, changes, signal, print, announce, 
     modules = bundle.modules
     const { name, live } = state
     if (live?.sha256 === bundle.sha256 && failure === null) return
-    const next = live?.sha256 === bundle.sha256 ? unchanged(live) : await deployLive(client, name, bundle)
+    const next =
+      live?.sha256 === bundle.sha256
+        ? unchanged(live)
+        : await withPatience({ changes, isNewer, slow }, (given) => deployLive(client, name, bundle, given))
     state = { name, live: next }
     failure = null
     const saved = savedOf(paths, changes.pending())
     await print(
-      liveText(withWarnings(next, bundle), { paths: saved, ms: Math.round(clock.monotonic() - sinceMs) }),
+      liveText(withWarnings(next, bundle, folder), {
+        paths: saved,
+        ms: Math.round(clock.monotonic() - sinceMs),
+      }),
     )
     if (live !== null) return
     const { data } = await client.request('GET /v1/projects/{project}/webhooks', {
@@ -109,6 +121,18 @@ export const openProject = ({ folder, client, changes, signal, print, announce, 
     const known = new Set(bundler.watched())
     const isIn = (path: string): boolean => settings.src === '.' || path.startsWith(settings.src + sep)
     return paths.some((path) => isIn(path) || SETTINGS.test(path) || known.has(join(settings.folder, path)))
+  }
+
+  /** D6. A file that changes all the time replaces nothing. */
+  const isNewer = (paths: readonly string[]): boolean => {
+    const sources = paths.filter((path) => SOURCE.test(path))
+    return sources.length > 0 && mayMatter({ paths: sources, sinceMs: 0 })
+  }
+
+  /** The next build is printed, also if it is the live one. */
+  const slow = async (): Promise<void> => {
+    failure ??= SLOW
+    await print(slowText())
   }
 
   const update = async (batch: Batch, { isRepeated = false } = {}): Promise<void> => {
@@ -157,9 +181,9 @@ const savedOf = (paths: readonly string[], later: readonly string[]): readonly s
 }
 
 /** The warnings about the sources come before those of the service. */
-const withWarnings = (live: LiveBuild, bundle: Bundle): LiveBuild => ({
+const withWarnings = (live: LiveBuild, bundle: Bundle, folder: string): LiveBuild => ({
   ...live,
-  warnings: [...warningsOf(bundle), ...live.warnings],
+  warnings: [...warningsOf(bundle), ...warningsIn(live.warnings, { folder, modules: bundle.modules })],
 })
 
 /** A build that is live already: the saved files are again as they were. */

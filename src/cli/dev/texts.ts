@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { isAbsolute, join, relative, resolve } from 'node:path'
-import { BundleFailed, type BundleMessage, messageAbout, textOfMessage } from '../../bundle/bundle.ts'
+import { BundleFailed, textOfMessage } from '../../bundle/bundle.ts'
 import type { BuildFunction, Webhook } from '../../client/api.ts'
 import { clock } from '../../clock.ts'
 import { messageOf } from '../../errors.ts'
@@ -9,6 +7,7 @@ import { triggersText } from '../bundleTexts.ts'
 import type { Printed } from '../command.ts'
 import { hasTrigger } from '../deployBundle.ts'
 import { errorText } from '../runText.ts'
+import { messageIn } from '../sourcePlaces.ts'
 import type { Paint } from '../terminal.ts'
 import type { LiveBuild } from './deployLive.ts'
 import type { EndedRun } from './tail.ts'
@@ -81,9 +80,9 @@ export const liveText = (
   { paths, ms }: { readonly paths: readonly string[]; readonly ms: number },
 ): Printed => {
   const shown = [
-    ...changes.added.map((fn) => `+ ${fn}`),
-    ...changes.removed.map((fn) => `- ${fn}`),
-    ...changes.changed.map((fn) => `~ ${fn}`),
+    ...changesText('+', changes.added),
+    ...changesText('-', changes.removed),
+    ...changesText('~', changes.changed),
   ]
   const what = paths.length === 0 ? 'started' : `saved ${savedText(paths)}`
   return {
@@ -95,8 +94,24 @@ export const liveText = (
   }
 }
 
+/** Functions of one kind of change that are named. */
+const MAX_CHANGES = 8
+
+const changesText = (sign: string, fns: readonly string[]): readonly string[] => [
+  ...fns.slice(0, MAX_CHANGES).map((fn) => `${sign} ${fn}`),
+  ...(fns.length > MAX_CHANGES ? [`${sign} ${fns.length - MAX_CHANGES} more`] : []),
+]
+
 const savedText = ([first = '', ...others]: readonly string[]): string =>
   others.length === 0 ? first : `${first} and ${others.length} more`
+
+/** An upload that is not complete after some seconds. */
+export const slowText = (): Printed => ({
+  json: { type: 'slow' },
+  text: lines([
+    `${time()} the service still loads the build: a loop or a top-level await of a module may not end; the next save replaces it`,
+  ]),
+})
 
 /** The service cannot work at the moment, such as on a full disk; with null, it can again. */
 export const stalledText = (reason: string | null, data: string): Printed =>
@@ -164,63 +179,6 @@ const indented = (text: string): string =>
     .split('\n')
     .map((line) => `         ${line}`)
     .join('\n')
-
-/** A message of the service, with the line of the project that it names: `src/a.ts:3:7: …`, or `a.js: name: …`. */
-const messageIn = (text: string, folder: string, modules: readonly string[]): BundleMessage => {
-  const [, output, about = ''] = /^(\S+)\.js: (.*)$/s.exec(text) ?? []
-  const module = output === undefined ? undefined : sourceOf(output, modules)
-  if (module !== undefined) {
-    const [, name] = /^(\S+): /.exec(about) ?? []
-    return name === undefined
-      ? messageAbout(module, about)
-      : declarationIn(folder, { file: module, name, text: about })
-  }
-  const [, before = '', file, line, column, after = ''] =
-    /^(.*?)([^\s():]+\.[cm]?[jt]sx?):(\d+)(?::(\d+))?:?\s*(.*)$/s.exec(text) ?? []
-  if (file === undefined) return messageAbout(null, text)
-  const sourceLine = sourceLineOf(folder, file, Number(line))
-  if (sourceLine === null) return messageAbout(null, text)
-  return {
-    text: `${before}${after}`.trim(),
-    file,
-    line: Number(line),
-    column: column === undefined ? null : Number(column),
-    sourceLine,
-  }
-}
-
-/** The module of a file of the build, which lacks the folder of the sources and its extension. */
-const sourceOf = (output: string, modules: readonly string[]): string | undefined =>
-  modules
-    .filter((path) => `/${path.replace(/\.[^.]+$/, '')}`.endsWith(`/${output}`))
-    .sort((a, b) => a.length - b.length)[0]
-
-/** A message about an exported function, at its declaration. */
-const declarationIn = (
-  folder: string,
-  { file, name, text }: { readonly file: string; readonly name: string; readonly text: string },
-): BundleMessage => {
-  const declared = new RegExp(`(?<=(?:const|let|var|function\\*?|class)\\s+)${RegExp.escape(name)}(?![\\w$])`)
-  const sources = readFileSync(join(folder, file), 'utf8').split('\n')
-  const index = sources.findIndex((line) => declared.test(line))
-  if (index < 0) return messageAbout(file, text)
-  const sourceLine = (sources[index] ?? '').slice(0, MAX_SOURCE_LINE)
-  return { text, file, line: index + 1, column: sourceLine.search(declared) + 1, sourceLine }
-}
-
-/** A line of a file in the folder. Other files are not read, because the service decides the name. */
-const sourceLineOf = (folder: string, file: string, line: number): string | null => {
-  const path = relative(folder, resolve(folder, file))
-  if (path.startsWith('..') || isAbsolute(path)) return null
-  try {
-    return readFileSync(join(folder, path), 'utf8').split('\n')[line - 1]?.slice(0, MAX_SOURCE_LINE) ?? null
-  } catch {
-    return null // it is not a file of the project
-  }
-}
-
-/** Characters of a source line that are shown. */
-const MAX_SOURCE_LINE = 200
 
 /** `svc dev` prints its lines without colours. */
 const plain: Paint = (_, text) => text

@@ -11,6 +11,8 @@ import { namespacesIn, sourcesIn } from './modules.ts'
 import { withOriginalLines } from './originalLines.ts'
 import type { Stacks } from './stacks.ts'
 import { describeLoad, syntaxErrorOf } from './loadErrors.ts'
+import { reportUnsettled } from './unsettled.ts'
+import { unusedIn } from './unused.ts'
 
 /** Bytes of one TypeScript module, which grows when it becomes JSON in a frame. */
 const MAX_CODE = MAX_FRAME / 2
@@ -56,8 +58,9 @@ const broken = (file: string, line: number, message: string): string =>
   `${'\n'.repeat(line - 1)}throw new SyntaxError(${JSON.stringify(`${file}:${line}: ${message}`)})\n`
 
 /** Loads every namespace of the build and reports its exported functions. Stops at the first failure. */
-export const inspect = async ({ send, flush }: Channel, stacks: Stacks): Promise<void> => {
+export const inspect = async ({ send, flush }: Channel, stacks: Stacks, withinMs: number): Promise<void> => {
   const { dir } = stacks.places
+  reportUnsettled(stacks, withinMs, (error) => send({ type: 'done', error }))
   for (const { ns, file } of namespacesIn(dir)) {
     send({ type: 'loading', file })
     flush()
@@ -69,7 +72,8 @@ export const inspect = async ({ send, flush }: Channel, stacks: Stacks): Promise
           var: name,
           metadata: checkedMetadata(metadataOf(module[name]), `${file}: ${name}: `),
         }))
-      send({ type: 'module', ns, file, functions })
+      const unused = unusedIn(module)
+      send({ type: 'module', ns, file, functions, ...(unused.length > 0 && { unused }) })
     } catch (thrown) {
       const error =
         thrown instanceof LostMetadata ? thrown.message : describeLoad(thrown, file, stacks).message

@@ -56,7 +56,7 @@ const onFrame = (frame: ParentFrame): void => {
     case 'ping':
       return answer(frame.n)
     case 'inspect':
-      return void import('./buildTasks.ts').then(({ inspect }) => inspect(channel, stacks))
+      return void import('./buildTasks.ts').then(({ inspect }) => inspect(channel, stacks, frame.withinMs))
     case 'strip':
       return void import('./buildTasks.ts').then(({ strip }) => strip(channel, dir))
     default:

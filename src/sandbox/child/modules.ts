@@ -34,6 +34,17 @@ const loaded: string[] = []
 /** The modules of the build that were loaded so far, relative to the build. */
 export const loadedFiles = (): readonly string[] => loaded
 
+const imports = new Map<string, Set<string>>()
+
+/** The modules of the build that a module imports, outside of `node_modules`. */
+export const importsOf = (file: string): ReadonlySet<string> => imports.get(file) ?? new Set()
+
+const addImport = (dir: string, parent: string, url: string): void => {
+  const [from, to] = [parent, url].map((each) => relative(dir, fileURLToPath(each))) as [string, string]
+  if (from.includes('node_modules/') || to.includes('node_modules/')) return
+  imports.set(from, (imports.get(from) ?? new Set()).add(to))
+}
+
 export const importSite = (error: Error): ImportSite | undefined => failedImports.get(error)
 
 /**
@@ -51,6 +62,8 @@ export const installHooks = (dir: string, runtimeDir: string, sdkUrl: string): v
         if (leadsOut(specifier, context.parentURL, isVisible)) throw notFound(specifier)
         const resolved = next(specifier, context)
         if (leadsOut(resolved.url, undefined, isVisible)) throw notFound(specifier)
+        const parent = context.parentURL
+        if (parent?.startsWith(own) && resolved.url.startsWith(own)) addImport(dir, parent, resolved.url)
         return resolved
       } catch (thrown) {
         const error = isDenied(thrown) ? notFound(specifier) : thrown
