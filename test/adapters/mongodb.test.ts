@@ -246,8 +246,12 @@ if (server) {
     const { database, client: watched } = watchedClient(url)
     const reader = new StoredVersion(await serverOf(database), new Registry(database), runs)
     const sent: string[] = []
+    /** The fields by which counts are found. */
+    const keys = new Set<string>()
     watched.on('commandStarted', ({ commandName, command }) => {
       sent.push(`${commandName} ${String(command[commandName])}`)
+      if (String(command[commandName]).endsWith('__counts'))
+        keys.add(Object.keys(command['filter'] as object).join())
     })
     const totalOf = async (equal: Query['equal'], more: Partial<Query> = {}) => {
       const found = await reader.find({
@@ -269,6 +273,11 @@ if (server) {
       const collection = `runs__v${runs.version}`
       const page = [`find ${collection}`, `find ${collection}__counts`]
       assert.equal(sent, [...page, ...page, ...page, ...page])
+      sent.length = 0
+      const ofStats = await reader.find({ equal: { env_id: 'x' }, sort: 'order', limit: 0, offset: 0 })
+      assert.equal([ofStats.total, ofStats.items], [100, []])
+      assert.equal(sent, [`find ${collection}__counts`], 'statistics read no document')
+      assert.equal([...keys], ['_id'], 'each MongoDB has an index of it')
       const from = '2026-05-01T12:15'
       const since = docs.filter(({ env_id, order }) => env_id === 'x' && order >= from).length
       sent.length = 0
