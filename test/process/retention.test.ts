@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { virtualClock } from '../../src/clock.ts'
@@ -7,6 +7,7 @@ import { termsOf } from '../../src/plans/plans.ts'
 import { type Embedded, spawnEmbedded } from '../support/backedUp.ts'
 import { call, deploy, handle, publish, type Run } from '../support/build.ts'
 import { cliJson } from '../support/cli.ts'
+import { clockAt } from '../support/clockAt.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { type Answer, type Api, openApi } from '../support/http.ts'
 import { suite } from '../support/suite.ts'
@@ -15,22 +16,12 @@ import { until } from '../support/until.ts'
 
 const DAY_MS = 86_400_000
 const KEPT_DAYS = termsOf.free.limits.call_retention_days
-const shiftedClock = new URL('../fixtures/shiftedClock.ts', import.meta.url).href
-const sweepsAtOnce = new URL('../fixtures/sweepsAtOnce.ts', import.meta.url).href
 
 /** The second of the next month: its usage is that of the same month when the calls have expired. */
 const beganMs = (() => {
   const now = new Date()
   return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 2, 12)
 })()
-
-/** The variables of a service whose clock is at a time. */
-const clockAt = (ms: number, sweeps: boolean): Record<string, string> => {
-  const SVC_TEST_CLOCK = join(tempDir(), 'clock')
-  writeFileSync(SVC_TEST_CLOCK, String(ms - Date.now()))
-  const imports = [shiftedClock, ...(sweeps ? [sweepsAtOnce] : [])]
-  return { SVC_TEST_CLOCK, NODE_OPTIONS: imports.map((file) => `--import ${file}`).join(' ') }
-}
 
 const FUNCTIONS = {
   'f.js': `
