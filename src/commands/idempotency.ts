@@ -8,7 +8,7 @@ import { payloadFields, payloadOf } from '../events/payload.ts'
 import { streamOf } from '../events/streams.ts'
 import { derivedIdBeside, type NewId, newId } from '../ids.ts'
 import type { Logger } from '../logger.ts'
-import { earlierNow, laterNow } from '../ports/storeClock.ts'
+import { earlierNow, laterNow } from '../loops/twoClocks.ts'
 import type { CommandDeps } from './deps.ts'
 
 /** An answer is replayed for this time (DESIGN.md, Contract). */

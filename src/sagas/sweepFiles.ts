@@ -3,7 +3,7 @@ import { expireUploads } from '../commands/files/expireUploads.ts'
 import { removeOrphanZips } from '../commands/builds/removeOrphanZips.ts'
 import { removeOrphans } from '../commands/files/removeOrphans.ts'
 import type { Logger } from '../logger.ts'
-import { earlierNow } from '../ports/storeClock.ts'
+import { earlierNow } from '../loops/twoClocks.ts'
 import type { Saga } from './saga.ts'
 import { type SweepCommand, type SweepInput, sweepingCore, sweepInputs } from './sweeping.ts'
 

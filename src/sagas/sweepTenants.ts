@@ -1,7 +1,7 @@
 import { expireCalls } from '../commands/orgs/expireCalls.ts'
 import { forgetConsumers } from '../commands/streams/forgetConsumers.ts'
 import type { Logger } from '../logger.ts'
-import { earlierNow } from '../ports/storeClock.ts'
+import { earlierNow } from '../loops/twoClocks.ts'
 import type { Saga } from './saga.ts'
 import { type SweepCommand, type SweepInput, sweepingCore, sweepInputs } from './sweeping.ts'
 

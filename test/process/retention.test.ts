@@ -8,6 +8,7 @@ import { type Embedded, spawnEmbedded } from '../support/backedUp.ts'
 import { call, deploy, handle, publish, type Run } from '../support/build.ts'
 import { cliJson } from '../support/cli.ts'
 import { clockAt } from '../support/clockAt.ts'
+import { follow } from '../api/sse.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { type Answer, type Api, openApi } from '../support/http.ts'
 import { suite } from '../support/suite.ts'
@@ -96,6 +97,9 @@ for (const engine of ['the embedded log', 'EventStoreDB'])
       assert.ok(payloadsIn(dataDir).length >= 2)
       assert.match((await get(api(), `/runs/${run.run_id}/logs`)).text, 'output')
       const before = await countsOf(api())
+      const following = await follow(api(), '/env/subscribe?from=start')
+      const lastId = (await following.next()).id
+      following.close()
 
       await svc('orgs', 'set-plan', 'acme', 'free')
       await until(() => server.output.join('').includes('The retention of streams follows a new plan'))
@@ -113,6 +117,10 @@ for (const engine of ['the embedded log', 'EventStoreDB'])
       assert.is((await get(api(), `/runs/${run.run_id}/logs`)).status, 404)
       assert.is((await get(api(), `/streams/${run.stream_id}/subscribe?from=start`)).status, 404)
       assert.is(await countsOf(api()), before, 'usage and statistics')
+      const late = await follow(api(), '/env/subscribe', { lastId })
+      const expired = (await late.upTo('calls:expired')).at(-1)
+      assert.ok(String(expired?.data['before']) > new Date(beganMs).toISOString())
+      late.close()
       if (isEmbedded) {
         await until(
           () => server.output.join('').includes('Facts that the plans keep no longer were removed'),

@@ -2,7 +2,7 @@ import type { Immutable } from '../../domain/immutable.ts'
 import type { UploadState } from '../../domain/upload.ts'
 import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
-import { earlierNow } from '../../ports/storeClock.ts'
+import { earlierNow } from '../../loops/twoClocks.ts'
 import type { Upload } from '../../events/upload.ts'
 import type { CommandDeps } from '../deps.ts'
 

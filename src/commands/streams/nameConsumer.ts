@@ -1,6 +1,6 @@
 import { isoOf } from '../../clock.ts'
 import { streamOf } from '../../events/streams.ts'
-import { laterNow } from '../../ports/storeClock.ts'
+import { laterNow } from '../../loops/twoClocks.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { consumerGroup } from './consumerGroup.ts'
 

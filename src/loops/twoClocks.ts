@@ -1,5 +1,5 @@
 import { clock } from '../clock.ts'
-import type { EventStore } from './eventStore.ts'
+import type { EventStore } from '../ports/eventStore.ts'
 
 /*
  * The clock of one node may be wrong. So a period that protects data begins at the later one of two clocks, that of this
