@@ -10,6 +10,7 @@ import type { FairTurns } from '../loops/fairTurns.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Patiently } from '../loops/patience.ts'
 import type { Logger } from '../logger.ts'
+import { laterNow } from '../loops/twoClocks.ts'
 import type { Tracer } from '../ports/tracer.ts'
 import { Quotas } from '../plans/quotas.ts'
 import { buildingShares } from '../projections/buildingReason.ts'
@@ -79,7 +80,7 @@ export const openNode = async ({
   const aggregates = openAggregates(store, background.onGivenUp)
   if (!isEmbeddedUrl(config.eventStore))
     void keepGoing('The watch over the end of the log', watchHead(store), background)
-  const payloads = new Payloads(blobs)
+  const payloads = new Payloads(blobs, () => laterNow(store))
   const wrappedKeys = new WrappedKeys(blobs, masterKeys)
   const dataKeys = new DataKeys({ keys: aggregates.dataKeys, wrapped: wrappedKeys })
   void keepGoing('The watch over data keys', (until) => dataKeys.watch(store, until), background)
