@@ -9,8 +9,7 @@ import { Registry } from './registry.ts'
 import type { SideFiles } from './sideFiles.ts'
 import { Table, tableName } from './table.ts'
 
-/** The size from which the WAL is moved into the file. A sync of the log waits while a larger part is written to the disk. */
-const WAL_FULL_BYTES = 4 << 20
+const WAL_FULL_BYTES = 32 << 20
 
 interface Parts {
   readonly dir: string
