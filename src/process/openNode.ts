@@ -12,6 +12,7 @@ import type { Patiently } from '../loops/patience.ts'
 import type { Logger } from '../logger.ts'
 import { laterNow } from '../loops/twoClocks.ts'
 import type { Tracer } from '../ports/tracer.ts'
+import { ChangeRates } from '../plans/changeRates.ts'
 import { Quotas } from '../plans/quotas.ts'
 import { buildingShares } from '../projections/buildingReason.ts'
 import { allNames } from '../projections/index.ts'
@@ -77,7 +78,8 @@ export const openNode = async ({
   }
   onClose(() => ending.abort())
 
-  const aggregates = openAggregates(store, background.onGivenUp)
+  const changes = new ChangeRates(engines.limiter)
+  const aggregates = openAggregates(store, background.onGivenUp, changes.admit)
   if (!isEmbeddedUrl(config.eventStore))
     void keepGoing('The watch over the end of the log', watchHead(store), background)
   const payloads = new Payloads(blobs, () => laterNow(store))
@@ -130,6 +132,7 @@ export const openNode = async ({
       background,
     )
 
+  changes.follow(views.directory)
   const quotas = new Quotas(views)
   return {
     ...engines,
