@@ -59,7 +59,12 @@ export class RareCommits implements Commits {
 
   end(): void {
     if (!this.#db.isTransaction) return
-    for (const work of this.#before) work()
-    this.#db.exec('COMMIT')
+    try {
+      for (const work of this.#before) work()
+      this.#db.exec('COMMIT')
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw unavailable(error)
+    }
   }
 }

@@ -152,7 +152,8 @@ class EmbeddedReadModels implements ReadModels {
       ...this.#collection<D>(spec, tableNow),
       entries: async function* () {
         try {
-          for await (const [id, stored] of entriesOf(guard.run(tableNow))) yield [id, stored as Stored<D>] as const
+          for await (const [id, stored] of entriesOf(guard.run(tableNow)))
+            yield [id, stored as Stored<D>] as const
         } catch (error) {
           guard.refuse(error)
         }

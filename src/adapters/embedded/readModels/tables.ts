@@ -97,7 +97,10 @@ export class Tables {
   }
 
   close(): void {
-    this.#rarely?.end()
-    this.db.close()
+    try {
+      this.#rarely?.end()
+    } finally {
+      this.db.close()
+    }
   }
 }
