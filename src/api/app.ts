@@ -5,12 +5,14 @@ import { AppError, messageOf } from '../errors.ts'
 import type { ApiDeps, FrontDeps, LaterOperator } from './deps.ts'
 import { answeredPreflight } from './http/cors.ts'
 import { ledToDashboard } from './http/page.ts'
+import { likelyPath } from './http/likelyPath.ts'
 import { problem } from './http/problem.ts'
 import { requestLimit } from './http/requestLimit.ts'
 import { serve, serveOperatorOnly, servePublic } from './http/serveRoute.ts'
 import { healthRoutes } from './routes/health.ts'
 import { allRoutes } from './routes/index.ts'
 import { metricsRoute } from './routes/metrics.ts'
+import { webhookPreflights } from './routes/webhooks.ts'
 
 declare module 'koa' {
   interface DefaultState {
@@ -27,10 +29,19 @@ declare module 'koa' {
 /** Creates the Koa application. Only this file defines the order of its middleware. */
 export const createApp = (deps: ApiDeps): Koa =>
   appOf(
-    allRoutes.map((route) => ({ ...route, serve: serve(route, deps) })),
+    [...allRoutes.map((route) => ({ ...route, serve: serve(route, deps) })), ...webhookPreflights(deps)],
     deps,
-    (method, path) => new AppError('not_found', `No route ${method} ${path}`),
+    noRoute,
     hostRule(deps),
+  )
+
+/** The error of a path without a route; `likely` is the path that was probably meant. */
+type Unknown = (method: string, path: string, likely?: string) => AppError
+
+const noRoute: Unknown = (method, path, likely) =>
+  new AppError(
+    'not_found',
+    `No route ${method} ${path}${likely === undefined ? '' : `; did you mean ${likely}?`}`,
   )
 
 /**
@@ -82,7 +93,7 @@ const appOf = (
     tracer = null,
   }: Pick<FrontDeps, 'logger' | 'trustedProxies' | 'requests' | 'corsOrigins'> &
     Partial<Pick<ApiDeps, 'tracer'>>,
-  unknown: (method: string, path: string) => AppError,
+  unknown: Unknown,
   serves: Serves = () => true,
 ): Koa => {
   const app = new Koa()
@@ -99,6 +110,8 @@ const appOf = (
       return serve(ctx)
     })
 
+  const isRoute = (method: string) => (path: string) => router.match(path, method).route
+
   app.use(problem({ logger, requests, corsOrigins, tracer }))
   app.use(requestLimit({ trustedProxies }))
   app.use(async (ctx, next) => {
@@ -108,7 +121,8 @@ const appOf = (
     if (ctx.body !== undefined || ctx.respond === false) return
     const isRefused = ctx.state.route === undefined && ctx.status >= 400
     const allowed = ctx.response.get('Allow') // empty for a path that has no route
-    if (ctx.status === 404 || (isRefused && allowed === '')) throw unknown(ctx.method, ctx.path)
+    if (ctx.status === 404 || (isRefused && allowed === ''))
+      throw unknown(ctx.method, ctx.path, likelyPath(ctx.path, isRoute(ctx.method)))
     if (isRefused) throw new AppError('method_not_allowed', `This path supports only ${allowed}`)
   })
   app.use(router.routes())

@@ -6,12 +6,22 @@ import { heapBytesOf } from '../loops/heapBytes.ts'
 import { toolNameOf } from '../events/toolName.ts'
 import { hasParameters, shapeOf } from '../events/webhookPath.ts'
 import type { RawFunction } from '../sandbox/protocol.ts'
-import { BadMetadata, booleanOf, expected, fieldsOf, integerOf, shown, textOf } from './metadataFields.ts'
+import {
+  BadMetadata,
+  booleanOf,
+  durationOf,
+  expected,
+  fieldsOf,
+  integerOf,
+  shown,
+  textOf,
+} from './metadataFields.ts'
 import { mcpOf } from './mcpSpec.ts'
 import { keyOf, unknownKeyIn } from './metadataKeys.ts'
 import { webhookOf } from './webhookSpec.ts'
 
 const MAX_TIMEOUT = 900_000
+const ATTEMPTS = { least: 0, most: 10 }
 const MAX_CONTEXT_KEYS = 100
 const MAX_DELAY = 3_600_000
 const DEFAULT_DELAY = 1000
@@ -124,7 +134,7 @@ const setField = (spec: Spec, key: string, value: unknown, where: string): void 
       spec.context = contextOf(value, where)
       return
     case 'timeout':
-      spec.timeout = integerOf(value, `${where}timeout`, 1, MAX_TIMEOUT)
+      spec.timeout = durationOf(value, `${where}timeout`, 1, MAX_TIMEOUT)
       return
   }
 }
@@ -145,11 +155,11 @@ const eventTypeOf = (value: unknown, what: string): string => {
 
 const retryOf = (value: unknown, where: string): NonNullable<FunctionSpec['retry']> => {
   if (typeof value === 'number')
-    return { attempts: integerOf(value, `${where}retry`, 0, 10), delay: DEFAULT_DELAY }
+    return { attempts: integerOf(value, `${where}retry`, ATTEMPTS), delay: DEFAULT_DELAY }
   const { attempts, delay } = fieldsOf(value, `${where}Expected retry to be a number or {attempts, delay}`)
   return {
-    attempts: integerOf(attempts, `${where}retry.attempts`, 0, 10),
-    delay: integerOf(delay ?? DEFAULT_DELAY, `${where}retry.delay`, 0, MAX_DELAY),
+    attempts: integerOf(attempts, `${where}retry.attempts`, ATTEMPTS),
+    delay: durationOf(delay ?? DEFAULT_DELAY, `${where}retry.delay`, 0, MAX_DELAY),
   }
 }
 
@@ -170,9 +180,10 @@ const scheduleOf = (value: unknown, where: string): NonNullable<FunctionSpec['sc
   let next: number | null
   try {
     next = ticksOf(cron, timezone).after(0)
-  } catch {
+  } catch (error) {
+    const reason = /^CronPattern: (?!invalid configuration format)(.*)/.exec((error as Error).message)?.[1]
     throw new BadMetadata(
-      `${where}Expected schedule.cron to be a cron expression of ${CRON_FIELDS}, got ${shown(cron)}`,
+      `${where}Expected schedule.cron to be a cron expression of ${CRON_FIELDS}, got ${shown(cron)}${reason ? ` (${reason})` : ''}`,
     )
   }
   if (next === null)

@@ -25,10 +25,18 @@ export const textOf = (value: unknown, what: string): string => {
   throw new BadMetadata(expected(what, 'to be a string of 1 to 1024 characters', value))
 }
 
-export const integerOf = (value: unknown, what: string, least: number, most: number): number => {
+export const integerOf = (
+  value: unknown,
+  what: string,
+  { least, most, unit = '' }: { least: number; most: number; unit?: string },
+): number => {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
-  throw new BadMetadata(expected(what, `to be a whole number from ${least} to ${most}`, value))
+  throw new BadMetadata(expected(what, `to be a whole number${unit} from ${least} to ${most}`, value))
 }
+
+/** A duration in milliseconds. */
+export const durationOf = (value: unknown, what: string, least: number, most: number): number =>
+  integerOf(value, what, { least, most, unit: ' of milliseconds' })
 
 export const booleanOf = (value: unknown, what: string): boolean => {
   if (typeof value === 'boolean') return value

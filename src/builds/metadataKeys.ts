@@ -6,7 +6,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   retry: ['attempts', 'delay'],
   once: [],
   schedule: ['cron', 'timezone'],
-  webhook: ['service', 'path', 'method', 'name', 'description', 'auth', 'verify', 'agent'],
+  webhook: ['service', 'path', 'method', 'name', 'description', 'auth', 'verify', 'cors', 'agent'],
   mcp: ['service', 'description', 'input'],
   'secret-headers': [],
   timeout: [],

@@ -1,12 +1,15 @@
 import { CONTEXT_KEY_RULE, isContextKey } from '../events/contextKey.ts'
 import { type FunctionSpec, VERIFY_PRESETS } from '../events/project.ts'
 import { mistakeInParameters } from '../events/webhookPath.ts'
+import { parseCorsOrigins } from '../ports/corsOrigins.ts'
 import { anyTextOf, BadMetadata, expected, fieldsOf, shown, textOf } from './metadataFields.ts'
 import { serviceNameOf } from './serviceName.ts'
 
 const METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'POST']
 /** Without `%`: requested paths are compared after their decoding. */
 const PATH = /^\/[A-Za-z0-9._~!$&'()*+,;=:@/-]*$/
+
+const MAX_ORIGINS = 20
 
 type WebhookSpec = NonNullable<FunctionSpec['webhook']>
 
@@ -37,6 +40,7 @@ export const webhookOf = (
       given.description === undefined ? '' : anyTextOf(given.description, `${where}webhook.description`),
     auth,
     ...(given.verify === undefined || given.verify === null ? {} : { verify: verifyOf(given.verify, where) }),
+    ...(given.cors === undefined || given.cors === null ? {} : { cors: corsOf(given.cors, where) }),
     ...(given.agent === undefined ? {} : { agent: textOf(given.agent, `${where}webhook.agent`) }),
   }
 }
@@ -50,6 +54,18 @@ const pathOf = (value: unknown, where: string): string => {
   const mistake = mistakeInParameters(path)
   if (mistake) throw new BadMetadata(expected(`${where}webhook.path`, mistake, path))
   return path
+}
+
+/** The origins as they are written; `*` alone is every page. */
+const corsOf = (value: unknown, where: string): string[] => {
+  if (value === '*') return ['*']
+  const given: readonly unknown[] = Array.isArray(value) ? value : []
+  const origins = given.filter((each) => typeof each === 'string' && parseCorsOrigins(each) !== undefined)
+  if (origins.length > 0 && origins.length === given.length && origins.length <= MAX_ORIGINS)
+    return origins as string[]
+  throw new BadMetadata(
+    `${where}Expected webhook.cors to be "*", or a list of 1 to ${MAX_ORIGINS} origins such as "https://shop.example" or "http://localhost:*", got ${shown(value)}`,
+  )
 }
 
 /** `{ stripe: 'KEY' }`: the preset, and the context variable that contains its secret. */

@@ -54,7 +54,9 @@ const causesOf = ({ cause, errors }: Cause, level = 1): readonly string[] => {
     ...causesOf(next, level + 1),
   ]
   return [
-    ...(Array.isArray(errors) ? (errors as readonly Cause[]).flatMap((each) => below('one of', each)) : []),
+    ...(Array.isArray(errors)
+      ? (errors as readonly Cause[]).flatMap((each, n) => below(`error ${n + 1}:`, each))
+      : []),
     ...(cause === undefined || cause === null ? [] : below('caused by', cause as Cause)),
   ]
 }

@@ -710,6 +710,8 @@ export interface Webhook {
     /** Key of the context variable that contains the secret */
     readonly context: string
   }
+  /** Origins whose pages may send requests; `*` is every page */
+  readonly cors?: readonly string[]
   readonly ns: string
   readonly var: string
   /** Contains the secret token of the endpoint */

@@ -27,6 +27,8 @@ export const FunctionSpec = record({
       agent: Type.Optional(Text),
       /** The preset by which signatures are checked, and the key of the context variable with its secret. */
       verify: Type.Optional(record({ preset: Text, context: Text })),
+      /** Origins whose pages may send requests; `*` is every page. */
+      cors: Type.Optional(Type.Immutable(Type.Array(Text))),
     }),
   ),
   /** The function is a tool for clients of MCP. */

@@ -29,6 +29,11 @@ export interface Webhook {
   readonly auth?: 'none' | 'required'
   /** Runs the function only for requests with a valid signature of the provider. */
   readonly verify?: Verify
+  /**
+   * Origins whose pages may send requests from a browser, such as `https://shop.example` or `http://localhost:*`;
+   * `'*'` is every page. Absent: the service answers no preflight.
+   */
+  readonly cors?: '*' | readonly string[]
   readonly agent?: string
 }
 

@@ -5,7 +5,7 @@ import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { publishAndFollow } from './sse.ts'
 
-const ORDERS = `import { call, fn, run } from 'svc'
+const ORDERS = `import { call, callWith, emit, fn, run, send } from 'svc'
 
 class PaymentError extends Error {
   name = 'PaymentError'
@@ -25,6 +25,18 @@ export const patient = async (order: { id: number }) => {
 }
 export const onFail = fn({ 'on-event': 'fail' }, () => charge({ id: 1 }))
 export const lossy = () => ({ totals: [new Map()] })
+export const given = async () => {
+  const calls = [
+    () => send('a', { tags: new Set() }),
+    () => emit('a', [Number.NaN]),
+    () => run('orders/lossy', { order: new Map() }),
+    () => call('orders/lossy', 1n),
+    () => callWith('orders/lossy', [[new Date(0), new Error()]]),
+    () => emit('a', Buffer.from('a')),
+  ]
+  const settled = await Promise.allSettled(calls.map((each) => each()))
+  return settled.map(({ reason }: any) => [reason?.name, reason?.message, /orders[.]ts:[0-9]+/.exec(reason?.stack)?.[0]])
+}
 `
 
 const server = await startServer()
@@ -78,8 +90,28 @@ errors('is the same in lists and in the stream', async () => {
 errors('names the path to what JSON cannot represent', async () => {
   const { error } = await call(api, 'orders/lossy')
   assert.is(error?.code, 'result_not_serializable')
-  assert.match(error?.message ?? '', 'result.totals[0] is a Map; return Object.fromEntries(map)')
+  assert.match(error?.message ?? '', 'result.totals[0] is a Map; use Object.fromEntries(map)')
 })
+
+errors(
+  'names the path to what JSON cannot represent in data and arguments, at the line of the call',
+  async () => {
+    const { result } = await call(api, 'orders/given')
+    const messages = [
+      'Expected send() with JSON: data.tags is a Set; use [...set]',
+      'Expected emit() with JSON: payload[0] is NaN; use null or a text',
+      'Expected run() with JSON: args[0].order is a Map; use Object.fromEntries(map)',
+      'Expected call() with JSON: args[0] is a BigInt; use String(value)',
+      'Expected call() with JSON: args[0][1] is an error (Error); use its message',
+      "Expected emit() with JSON: payload is bytes (Buffer); use Buffer.from(bytes).toString('base64')",
+    ]
+    const first = ORDERS.split('\n').findIndex((line) => line.includes("send('a'")) + 1
+    assert.equal(
+      result,
+      messages.map((message, n) => ['TypeError', message, `orders.ts:${first + n}`]),
+    )
+  },
+)
 
 errors.after(() => server.stop())
 

@@ -110,6 +110,7 @@ const CONNECTION = {
   Date: 'Thu, 01 Jan 1970 00:00:00 GMT',
   Server: 'other',
   RateLimit: '"org";r=0;t=1',
+  'Removed-Headers': 'x-a',
 }
 
 answering('leaves out headers about the connection, for the proxy and for the whole origin', async () => {
@@ -121,6 +122,9 @@ answering('leaves out headers about the connection, for the proxy and for the wh
   )
   assert.equal(passed, [])
   for (const name of Object.keys({ ...TAKEOVER, ...PROXY_COMMANDS })) assert.is(headers.get(name), null, name)
+  const names = Object.keys(TAKEOVER).map((name) => name.toLowerCase())
+  assert.equal(headers.get('removed-headers')?.split(', '), names)
+  assert.is((await reply({ status: 200, headers: CONNECTION })).headers.get('removed-headers'), null)
 })
 
 answering('is sandboxed, and its type is not guessed, whatever the function says', async () => {

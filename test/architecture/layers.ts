@@ -202,6 +202,7 @@ export const layers: readonly Layer[] = [
       'backup/rowFrames',
       'domain/cron',
       'events/jsonDepth',
+      'sandbox/nearestName',
     ],
     types: ['access', 'backup'],
   },

@@ -17,7 +17,7 @@ const refusals: [string, string][] = [
   ['{ retry: { attempts: 1.5 } }', 'Expected retry.attempts to be a whole number from 0 to 10, got 1.5'],
   [
     '{ retry: { attempts: 1, delay: 3600001 } }',
-    'Expected retry.delay to be a whole number from 0 to 3600000, got 3600001',
+    'Expected retry.delay to be a whole number of milliseconds from 0 to 3600000, got 3600001',
   ],
   ['{ retry: "often" }', 'Expected retry to be a number or {attempts, delay}, got "often"'],
   ['{ once: "yes" }', 'Expected once to be true or false, got "yes"'],
@@ -37,7 +37,7 @@ const refusals: [string, string][] = [
   ],
   [
     '{ schedule: "60 * * * *" }',
-    'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "60 * * * *"',
+    'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "60 * * * *" (Invalid value for minute: 60)',
   ],
   ['{ schedule: "0 0 30 2 *" }', 'Expected schedule.cron to match some day, got "0 0 30 2 *"'],
   [
@@ -46,7 +46,7 @@ const refusals: [string, string][] = [
   ],
   [
     '{ schedule: "60 0 3 * * *" }',
-    'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "60 0 3 * * *"',
+    'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "60 0 3 * * *" (Invalid value for second: 60)',
   ],
   [
     '{ schedule: { cron: "0 3 * * *", timezone: "Mars/Olympus" } }',
@@ -97,6 +97,34 @@ const refusals: [string, string][] = [
     '{ webhook: { service: "a", path: "/x", auth: "maybe" } }',
     'Expected webhook.auth to be "none" or "required", got "maybe"',
   ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: true } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got true',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: [] } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got []',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: ["shop.example"] } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got ["shop.example"]',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: ["*"] } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got ["*"]',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: ["https://a.example/path"] } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got ["https://a.example/path"]',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: [1] } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got [1]',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", cors: "https://a.example" } }',
+    'Expected webhook.cors to be "*", or a list of 1 to 20 origins such as "https://shop.example" or "http://localhost:*", got "https://a.example"',
+  ],
   ['{ "secret-headers": "x-key" }', 'Expected secret-headers to be a list of at most 100 names, got "x-key"'],
   ['{ secretHeaders: ["x key"] }', 'Expected each of secret-headers to be a header name, got "x key"'],
   ['{ context: "KEY" }', 'Expected context to be a list of at most 100 keys of context variables, got "KEY"'],
@@ -131,9 +159,9 @@ const refusals: [string, string][] = [
   ],
   [
     '{ "on-event": "a", "x-filter": new Map() }',
-    'Expected metadata that can be converted to JSON: metadata["x-filter"] is a Map; return Object.fromEntries(map)',
+    'Expected metadata that can be converted to JSON: metadata["x-filter"] is a Map; use Object.fromEntries(map)',
   ],
-  ['{ timeout: 0 }', 'Expected timeout to be a whole number from 1 to 900000, got 0'],
+  ['{ timeout: 0 }', 'Expected timeout to be a whole number of milliseconds from 1 to 900000, got 0'],
   ['{ on_event: "x" }', 'Expected the key on-event, got on_event'],
   ['[1]', 'Expected metadata to be an object, got [1]'],
   ['{ onEvent: "a\\nb" }', 'Expected on-event to have no control character, got "a\\nb"'],

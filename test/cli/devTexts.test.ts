@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { AppError } from '../../src/errors.ts'
-import { failedText, runText } from '../../src/cli/dev/texts.ts'
+import { failedText, liveText, runText } from '../../src/cli/dev/texts.ts'
 import type { BuildFunction } from '../../src/client/api.ts'
 import type { Run } from '../../src/client/index.ts'
 import { suite } from '../support/suite.ts'
@@ -82,10 +82,20 @@ texts('show the errors that an AggregateError collects', () => {
   const { text } = runText({ run: { ...failed, error }, cause: 'call' }, undefined)
   assert.equal(text.split('\n').slice(1, -1), [
     '         AggregateError: All promises were rejected',
-    '           one of one',
+    '           error 1: one',
     '             caused by TypeError: inner',
-    '           one of RangeError: two',
+    '           error 2: RangeError: two',
   ])
+})
+
+texts('name eight functions of each kind of change, and the number of the others', () => {
+  const named = (count: number) => Array.from({ length: count }, (_, n) => `a/f${n}`)
+  const changes = { added: named(10), removed: named(8), changed: [] }
+  const live = { build_id: 'b', changes, warnings: [] } as unknown as Parameters<typeof liveText>[0]
+  const { text, json } = liveText(live, { paths: [], ms: 1 })
+  const signed = (sign: string) => named(8).map((fn) => `${sign} ${fn}`)
+  assert.is(text.split('  ').at(-1), `${[...signed('+'), '+ 2 more', ...signed('-')].join(', ')}\n`)
+  assert.is((json as { changes: unknown }).changes, changes)
 })
 
 texts.run()

@@ -75,6 +75,9 @@ const chain = (depth) => depth === 0 ? undefined : new Error('level ' + depth, {
 export const deep = () => { throw new Error('top', { cause: chain(9) }) }
 export const many = () => Promise.any([fail('a', 'EA'), fail('b', 'EB')])
 const fail = (message, code) => Promise.reject(Object.assign(new RangeError(message), { code }))
+export const any = () => Promise.any([
+  Promise.reject(new Error('first')),
+])
 export const manyMore = () => { throw new AggregateError(Array.from({ length: 40 }, (_, n) => new Error('e' + n)), 'all') }
 export const cycle = () => {
   const error = new Error('round')
@@ -293,6 +296,11 @@ details('contain the errors of an AggregateError with their codes', async ({ fai
       ['RangeError', 'b', 'EB'],
     ],
   )
+})
+
+details('have the place of the first error below one without a place', async ({ failure }) => {
+  const { location } = await failure('causes/any')
+  assert.match(location?.snippet ?? '', "new Error('first')")
 })
 
 details('contain ten errors, and the number of the others', async ({ failure }) => {

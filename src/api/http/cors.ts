@@ -1,10 +1,10 @@
 import type { Context } from 'koa'
 import type { Credential } from '../../access/credential.ts'
 import { AppError } from '../../errors.ts'
-import { type CorsOrigins, isAllowedOrigin } from '../../ports/corsOrigins.ts'
+import { type CorsOrigins, isAllowedOrigin, parseCorsOrigins } from '../../ports/corsOrigins.ts'
 import { POSITION_HEADER } from '../streams/sse.ts'
 
-/** The operator's API is for no page, and the function of a webhook sets the headers of its own replies. */
+/** The operator's API is for no page, and each webhook has origins of its own. */
 const OPEN_TO_PAGES = /^\/(?:v1\/|mcp$)/
 
 /** A browser sends no preflight again for this long; Chromium allows no more. */
@@ -72,6 +72,39 @@ export const answeredPreflight = (ctx: Context): boolean => {
   ctx.set('Access-Control-Max-Age', String(MAX_AGE_SECONDS))
   ctx.status = 204
   return true
+}
+
+/** The headers of a webhook's reply that a page may read, unless the function names others. */
+const SENT_BY_WEBHOOKS = ['X-Request-Id', 'Retry-After', 'Idempotency-Replayed', 'Removed-Headers'].join(', ')
+
+/** Sets the headers that let a page of an allowed origin read the reply of a webhook. Returns whether it may. */
+export const openWebhookToPages = (ctx: Context, cors: readonly string[] | undefined): boolean => {
+  if (!cors) return false
+  ctx.set('Vary', 'Origin')
+  const { origin } = ctx.headers
+  if (origin === undefined || !isAllowedBy(cors, origin)) return false
+  ctx.set('Access-Control-Allow-Origin', origin)
+  ctx.set('Access-Control-Expose-Headers', SENT_BY_WEBHOOKS)
+  return true
+}
+
+const isAllowedBy = (cors: readonly string[], origin: string): boolean => {
+  if (cors.includes('*')) return true
+  const origins = parseCorsOrigins(cors.join(','))
+  return origins !== undefined && isAllowedOrigin(origins, origin)
+}
+
+/** Replies to the question of a browser whether a page may send a request of `method` to a webhook. */
+export const answerWebhookPreflight = (
+  ctx: Context,
+  cors: readonly string[] | undefined,
+  method: string,
+): void => {
+  ctx.status = 204
+  if (!openWebhookToPages(ctx, cors)) return
+  ctx.set('Access-Control-Allow-Methods', method)
+  ctx.set('Access-Control-Allow-Headers', ctx.get('Access-Control-Request-Headers')) // the function reads any header
+  ctx.set('Access-Control-Max-Age', String(MAX_AGE_SECONDS))
 }
 
 const isAllowed = ({ res }: Context): boolean => res.hasHeader('Access-Control-Allow-Origin')

@@ -29,6 +29,7 @@ const OURS = new Set([
   'idempotency-replayed',
   'ratelimit',
   'ratelimit-policy',
+  'removed-headers',
   'server',
   'x-request-id',
   // commands to the proxy in front
@@ -77,9 +78,14 @@ const OF_THE_ORIGIN = new Set([
   'x-permitted-cross-domain-policies',
 ])
 
-/** Whether a function may set a header of its reply; `name` is in lower case. */
-export const isOfFunction = (name: string, { ownOrigin }: { ownOrigin: boolean }): boolean =>
-  !OURS.has(name) && !PROXY_COMMANDS.test(name) && (ownOrigin || !OF_THE_ORIGIN.has(name))
+/** Whether the service replaces or removes a header of a function everywhere; `name` is in lower case. */
+export const isOfService = (name: string): boolean => OURS.has(name) || PROXY_COMMANDS.test(name)
+
+/** Whether a header of a function is for the whole origin; `name` is in lower case. */
+export const isOfOrigin = (name: string): boolean => OF_THE_ORIGIN.has(name)
+
+/** Names the headers for the origin that a function set in vain: their loss would be found only in a browser. */
+export const REMOVED_HEADERS = 'Removed-Headers'
 
 /** Tokens that a `Connection` header names: headers about the connection too (RFC 9110, 7.6.1). */
 export const namedInConnection = (connection: unknown): ReadonlySet<string> =>

@@ -6,7 +6,7 @@ import { RawJson, StoredJson } from '../../events/rawJson.ts'
 import { holding } from '../../loops/byteBudget.ts'
 import type { ApiDeps } from '../deps.ts'
 import { sendJson } from './jsonReply.ts'
-import { isOfFunction, namedInConnection } from './replyHeaders.ts'
+import { isOfOrigin, isOfService, namedInConnection, REMOVED_HEADERS } from './replyHeaders.ts'
 
 /** Limits of the headers of a function: proxies refuse more. */
 const MAX_HEADERS = 100
@@ -125,7 +125,7 @@ const sendJsonBody = (
 const tooManyHeaders = (run_id: string): AppError =>
   functionFailed(`headers: expected at most ${MAX_HEADERS} with ${MAX_HEADER_BYTES} bytes in all`, run_id)
 
-/** The headers of a function that are sent, in lower case. Those about the connection or the origin are left out. */
+/** The headers of a function that are sent, in lower case. Those about the connection or the origin are removed. */
 const headersOf = (
   headers: Record<string, unknown>,
   { ownOrigin, run_id }: { ownOrigin: boolean; run_id: string },
@@ -135,10 +135,15 @@ const headersOf = (
   const entries = Object.entries(headers)
   const connection = entries.find(([name]) => name.toLowerCase() === 'connection')
   const named = namedInConnection(connection?.[1])
+  const removed: string[] = []
   let [lines, bytes] = [0, 0]
   for (const [written, value] of entries) {
     const name = written.toLowerCase()
-    if (named.has(name) || !isOfFunction(name, { ownOrigin })) continue
+    if (named.has(name) || isOfService(name)) continue
+    if (!ownOrigin && isOfOrigin(name)) {
+      removed.push(name)
+      continue
+    }
     const given: readonly unknown[] = Array.isArray(value) ? value : [value]
     lines += given.length // each value is a line with the name
     if (lines > MAX_HEADERS) throw tooManyHeaders(run_id)
@@ -147,6 +152,7 @@ const headersOf = (
     sent.set(name, Array.isArray(value) ? values : values.join())
   }
   if (bytes > MAX_HEADER_BYTES) throw tooManyHeaders(run_id)
+  if (removed.length > 0) sent.set(REMOVED_HEADERS, removed.join(', '))
   return sent
 }
 

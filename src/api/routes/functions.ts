@@ -93,7 +93,7 @@ export const functionRoutes = [
     handle: (ask) =>
       functionsAs(ask, (fn, { project, build_id }) => {
         if (!fn.webhook) return null
-        const { service, path, method, name, description, auth, verify } = fn.webhook
+        const { service, path, method, name, description, auth, verify, cors } = fn.webhook
         const url = webhookUrl(ask.deps, project.env_id, fn.webhook)
         const webhook_id = derivedId('webhook', project.env_id, method, service, path)
         return {
@@ -106,6 +106,7 @@ export const functionRoutes = [
           description,
           auth,
           ...(verify && { verify }),
+          ...(cors && { cors }),
           ns: fn.ns,
           var: fn.var,
           url,

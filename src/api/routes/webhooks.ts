@@ -1,10 +1,12 @@
+import type { Context } from 'koa'
 import { authorizeWebhook } from '../../commands/webhooks/authorizeWebhook.ts'
 import { callWebhook, type WebhookEnding } from '../../commands/webhooks/callWebhook.ts'
-import { findWebhook, noWebhook } from '../../commands/webhooks/findWebhook.ts'
+import { findWebhook, noWebhook, type WebhookEndpoint } from '../../commands/webhooks/findWebhook.ts'
 import { fromAddress } from '../../events/actor.ts'
 import { StoredJson } from '../../events/rawJson.ts'
 import { newId } from '../../ids.ts'
 import { authenticated } from '../http/authenticated.ts'
+import { answerWebhookPreflight, openWebhookToPages } from '../http/cors.ts'
 import { clientIp } from '../http/clientIp.ts'
 import { holding } from '../../loops/byteBudget.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -16,11 +18,9 @@ import { largeBodyOf, readWebhookRequest } from '../http/webhookRequest.ts'
 import { own, type PublicAsk, type PublicRoute, publicRoute } from '../route.ts'
 
 const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
-  const path = pathIn(ctx.path)
-  const endpoint = await findWebhook(deps, { method: ctx.method, hostname: ctx.hostname, path }, () =>
-    deps.guesses.count(clientIp(ctx.req, deps), ctx.state.request_id),
-  )
+  const endpoint = await endpointAt(ctx, ctx.method, deps)
   const { env, webhook } = endpoint
+  openWebhookToPages(ctx, webhook.cors)
   const credential = webhook.auth === 'required' ? await authenticated(ctx, deps) : null
   const auth = credential && (await authorizeWebhook(deps, endpoint, credential))
   await deps.orgRates.take(ctx, env.env_id)
@@ -58,6 +58,11 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
   const sending = replyWith(ctx, result, { ownOrigin, payloads, memory, owner, run_id, whole: ending.result })
   if (sending) await sending
 }
+
+const endpointAt = (ctx: Context, method: string, deps: ApiDeps): Promise<WebhookEndpoint> =>
+  findWebhook(deps, { method, hostname: ctx.hostname, path: pathIn(ctx.path) }, () =>
+    deps.guesses.count(clientIp(ctx.req, deps), ctx.state.request_id),
+  )
 
 /** The message of a thrown value can contain secrets, so only the developer of a live build gets it in the reply. */
 const reasonOf = ({ code, message, isLive, run_id }: Extract<WebhookEnding, { status: 'failed' }>): string =>
@@ -136,3 +141,20 @@ export const webhookRoutes: readonly PublicRoute[] = PATHS.flatMap(({ operation,
     }),
   ),
 )
+
+/** Serves `OPTIONS` of webhooks, which are no operations of the API: browsers send them by themselves. */
+export const webhookPreflights = (deps: ApiDeps) =>
+  PATHS.map(({ path }) => ({
+    method: 'OPTIONS',
+    path,
+    serve: async (ctx: Context): Promise<void> => {
+      const method = ctx.get('Access-Control-Request-Method')
+      if (method === '') {
+        ctx.set('Allow', METHODS.join(', '))
+        ctx.status = 204
+        return
+      }
+      const { webhook } = await endpointAt(ctx, method, deps)
+      answerWebhookPreflight(ctx, webhook.cors, method)
+    },
+  }))

@@ -175,6 +175,9 @@ export const Webhook = Type.Object({
       { description: 'The provider whose signatures are checked' },
     ),
   ),
+  cors: Type.Optional(
+    Type.Array(Type.String(), { description: 'Origins whose pages may send requests; `*` is every page' }),
+  ),
   ns: Type.String(),
   var: Type.String(),
   url: Type.String({ description: 'Contains the secret token of the endpoint' }),

@@ -81,9 +81,9 @@ export const liveText = (
   { paths, ms }: { readonly paths: readonly string[]; readonly ms: number },
 ): Printed => {
   const shown = [
-    ...changes.added.map((fn) => `+ ${fn}`),
-    ...changes.removed.map((fn) => `- ${fn}`),
-    ...changes.changed.map((fn) => `~ ${fn}`),
+    ...changesText('+', changes.added),
+    ...changesText('-', changes.removed),
+    ...changesText('~', changes.changed),
   ]
   const what = paths.length === 0 ? 'started' : `saved ${savedText(paths)}`
   return {
@@ -94,6 +94,14 @@ export const liveText = (
     ]),
   }
 }
+
+/** Functions of one kind of change that are named. */
+const MAX_CHANGES = 8
+
+const changesText = (sign: string, fns: readonly string[]): readonly string[] => [
+  ...fns.slice(0, MAX_CHANGES).map((fn) => `${sign} ${fn}`),
+  ...(fns.length > MAX_CHANGES ? [`${sign} ${fns.length - MAX_CHANGES} more`] : []),
+]
 
 const savedText = ([first = '', ...others]: readonly string[]): string =>
   others.length === 0 ? first : `${first} and ${others.length} more`

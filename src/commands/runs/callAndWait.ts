@@ -1,10 +1,10 @@
-import { AppError } from '../../errors.ts'
 import { CALL } from '../../events/eventType.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { runIdOf } from '../events/planRuns.ts'
 import { storeEvent } from '../events/publishEvent.ts'
 import { projectFor } from '../projects/projectFor.ts'
 import { awaitEnding, type Ending } from './awaitEnding.ts'
+import { noFunction } from './functionFor.ts'
 
 type Deps = Parameters<typeof storeEvent>[0] & Pick<CommandDeps, 'store' | 'views' | 'stopping'>
 
@@ -42,7 +42,7 @@ export const callAndWait = async (
   const { project_id, name } = projectFor(views.directory, env_id, named)
   const deployed = views.directory.functionAt(env_id, ref, project_id)
   if (!deployed)
-    throw new AppError('not_found', `No function ${JSON.stringify(ref)} in the deployed build of ${name}`)
+    throw noFunction(views.directory, { ref, project_id, place: `the deployed build of ${name}` })
   const event_data = { fn: ref, args, project: project_id }
   const { event, revision } = await storeEvent(deps, { event_type: CALL, event_data, source: 'api' }, caller)
   const { event_id, stream_id } = event

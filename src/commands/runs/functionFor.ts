@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts'
 import type { Directory } from '../../projections/directory.ts'
 import type { Deployed } from '../../projections/wiring.ts'
+import { nearest } from '../../sandbox/nearestName.ts'
 
 /**
  * Returns the deployed function of a reference `ns/var` (DESIGN.md, A build). The caller's project takes precedence.
@@ -13,10 +14,20 @@ export const functionFor = (
   project_id: string,
 ): Deployed => {
   const found = directory.functionAt(env_id, ref, project_id) ?? directory.functionAt(env_id, ref)
-  if (!found)
-    throw new AppError(
-      'not_found',
-      `No function ${JSON.stringify(ref.slice(0, 200))} in the deployed builds (expected "ns/var")`,
-    )
+  if (!found) throw noFunction(directory, { ref, project_id, place: 'the deployed builds' })
   return found
+}
+
+/** The error of an unknown reference, with the function of the project that was probably meant. */
+export const noFunction = (
+  directory: Directory,
+  { ref, project_id, place }: { readonly ref: string; readonly project_id: string; readonly place: string },
+): AppError => {
+  const functions = directory.projectById(project_id)?.deployed?.functions ?? []
+  const likely = nearest(
+    ref,
+    functions.map(({ ns, var: name }) => `${ns}/${name}`),
+  )
+  const advice = likely === undefined ? '' : `; did you mean ${likely}?`
+  return new AppError('not_found', `No function ${JSON.stringify(ref.slice(0, 200))} in ${place}${advice}`)
 }

@@ -10,7 +10,7 @@ const MAX_KEY = 80
 export interface Loss {
   /** Such as `result.orders[2].tags`. */
   readonly path: string
-  /** Such as `a Map; return Object.fromEntries(map)`. */
+  /** Such as `a Map; use Object.fromEntries(map)`. */
   readonly reason: string
 }
 
@@ -86,22 +86,23 @@ const FUNCTION = 'a function, which JSON leaves out'
 const reasonOf = (value: unknown): string | undefined => {
   switch (typeof value) {
     case 'number':
-      return Number.isFinite(value) ? undefined : `${value}; return null or a text`
+      return Number.isFinite(value) ? undefined : `${value}; use null or a text`
     case 'bigint':
-      return 'a BigInt; return String(value)'
+      return 'a BigInt; use String(value)'
     case 'object':
       return value === null || isOpaque(value) || Array.isArray(value) || isPlain(value) || isSignal(value)
         ? undefined
         : reasonOfInstance(value)
     case 'symbol':
-      return 'a symbol; return its description'
+      return 'a symbol; use its description'
     default:
       return undefined
   }
 }
 
-/** JSON takes the value of `toJSON`, and of the objects of texts and numbers. */
-const isOpaque = (value: object): boolean => hasToJson(value) || types.isBoxedPrimitive(value)
+/** JSON takes the value of `toJSON`, and of the objects of texts and numbers. A buffer would become a list of numbers. */
+const isOpaque = (value: object): boolean =>
+  (hasToJson(value) && !types.isUint8Array(value)) || types.isBoxedPrimitive(value)
 
 /** Functions may return `currentRun()`, which contains one. */
 const isSignal = (value: object): boolean => value instanceof AbortSignal
@@ -110,14 +111,14 @@ const hasToJson = (value: object): boolean =>
   typeof (value as { readonly toJSON?: unknown }).toJSON === 'function'
 
 const reasonOfInstance = (value: object): string => {
-  if (types.isMap(value)) return 'a Map; return Object.fromEntries(map)'
-  if (types.isSet(value)) return 'a Set; return [...set]'
+  if (types.isMap(value)) return 'a Map; use Object.fromEntries(map)'
+  if (types.isSet(value)) return 'a Set; use [...set]'
   if (types.isPromise(value)) return 'a Promise; await it'
-  if (types.isNativeError(value)) return `an error (${classOf(value)}); throw it, or return its message`
-  if (types.isGeneratorObject(value)) return 'a generator; collect its values, or send them with emit()'
+  if (types.isNativeError(value)) return `an error (${classOf(value)}); use its message`
+  if (types.isGeneratorObject(value)) return 'a generator; collect its values'
   if (types.isAnyArrayBuffer(value) || ArrayBuffer.isView(value))
-    return `bytes (${classOf(value)}); return Buffer.from(bytes).toString('base64')`
-  return `an instance of ${classOf(value)}; return a plain object, or give the class a toJSON()`
+    return `bytes (${classOf(value)}); use Buffer.from(bytes).toString('base64')`
+  return `an instance of ${classOf(value)}; use a plain object, or give the class a toJSON()`
 }
 
 const textOf = (path: readonly Key[]): string => {

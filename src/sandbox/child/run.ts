@@ -21,6 +21,30 @@ const MAX_HOST_CALLS = 100
 
 const { parse, stringify } = JSON
 
+/** Throws for a value that would arrive as another one. What is nested too deep is refused as JSON. */
+const demandJson = (request: HostCall, site: CallSite): void => {
+  const [root, value] = givenIn(request)
+  const loss = lossIn(value, { root, maxDepth: MAX_DEPTH, maxValues: MAX_VALUES })
+  if (!loss) return
+  const message = `Expected ${request.op}() with JSON: ${loss.path} is ${loss.reason}`
+  throw thrownAt(new TypeError(message.slice(0, MAX_MESSAGE)), site)
+}
+
+/** The value of user code in a request, with its name in a path. */
+const givenIn = (request: HostCall): readonly [root: string, value: unknown] => {
+  switch (request.op) {
+    case 'emit':
+      return ['payload', request.payload]
+    case 'send':
+      return ['data', request.event_data]
+    case 'call':
+    case 'run':
+      return ['args', request.args]
+    default:
+      return ['params', undefined]
+  }
+}
+
 type Channel = Pick<Pipe, 'send' | 'sendJson'>
 type Invoke = Extract<ParentFrame, { type: 'invoke' }>
 type Reply = Extract<ParentFrame, { type: 'reply' }>
@@ -112,6 +136,7 @@ export class Run implements ActiveRun {
   // oxlint-disable-next-line typescript/unbound-method -- it is only compared with the frames
   request(request: HostCall, site: CallSite = callSite(Run.prototype.request)): Promise<unknown> {
     return new Promise((resolve, reject) => {
+      demandJson(request, site)
       const send = () => {
         const call = this.#calls++
         try {

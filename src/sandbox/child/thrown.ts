@@ -48,7 +48,8 @@ export const describe = (thrown: unknown, stacks: Stacks): Described => {
     const given = typeof error.stack === 'string' ? error.stack : ''
     return stacks.read(denied ? given.replace(error.message, () => denied) : given)
   })
-  const location = stack?.location ?? safely(() => importedAt(error, stacks))
+  const location =
+    stack?.location ?? safely(() => importedAt(error, stacks)) ?? safely(() => siteBelow(error, stacks))
   const details = safely(() => {
     const room = { left: ROOM }
     const name = nameOf(error, stacks)
@@ -64,6 +65,20 @@ export const describe = (thrown: unknown, stacks: Stacks): Described => {
     ...details,
     ...(location && { location }),
   }
+}
+
+/** The place of the first error below that has one: an `AggregateError` of `Promise.any` has no frames. */
+const siteBelow = (error: Error, stacks: Stacks): Site | undefined => {
+  const { errors } = error as { readonly errors?: unknown }
+  const below: readonly unknown[] = [
+    error.cause,
+    ...(Array.isArray(errors) ? errors.slice(0, MAX_ERRORS) : []),
+  ]
+  for (const each of below) {
+    const { location } = isError(each) ? stacks.read(String(each.stack)) : {}
+    if (location) return location
+  }
+  return undefined
 }
 
 interface Around {

@@ -15,33 +15,34 @@ class Order {
 const json = suite('JSON')
 
 const losses: readonly [what: string, value: unknown, message: string][] = [
-  ['a Map', { items: new Map([['a', 1]]) }, 'result.items is a Map; return Object.fromEntries(map)'],
-  ['a Set', [1, new Set([2])], 'result[1] is a Set; return [...set]'],
-  ['NaN', { a: [{ b: Number.NaN }] }, 'result.a[0].b is NaN; return null or a text'],
-  ['an infinite number', -Infinity, 'result is -Infinity; return null or a text'],
-  ['a BigInt', { n: 10n }, 'result.n is a BigInt; return String(value)'],
+  ['a Map', { items: new Map([['a', 1]]) }, 'result.items is a Map; use Object.fromEntries(map)'],
+  ['a Set', [1, new Set([2])], 'result[1] is a Set; use [...set]'],
+  ['NaN', { a: [{ b: Number.NaN }] }, 'result.a[0].b is NaN; use null or a text'],
+  ['an infinite number', -Infinity, 'result is -Infinity; use null or a text'],
+  ['a BigInt', { n: 10n }, 'result.n is a BigInt; use String(value)'],
   [
     'an error',
     { 'not ok': new RangeError('x') },
-    'result["not ok"] is an error (RangeError); throw it, or return its message',
+    'result["not ok"] is an error (RangeError); use its message',
   ],
   [
     'an instance of a class',
     [new Order()],
-    'result[0] is an instance of Order; return a plain object, or give the class a toJSON()',
+    'result[0] is an instance of Order; use a plain object, or give the class a toJSON()',
   ],
   ['a promise', { later: Promise.resolve(1) }, 'result.later is a Promise; await it'],
   ['a function', { then: { go: () => 1 } }, 'result.then.go is a function, which JSON leaves out'],
-  ['a symbol', { s: Symbol('s') }, 'result.s is a symbol; return its description'],
+  ['a symbol', { s: Symbol('s') }, 'result.s is a symbol; use its description'],
   [
     'bytes',
     { content: new Uint8Array(2) },
-    "result.content is bytes (Uint8Array); return Buffer.from(bytes).toString('base64')",
+    "result.content is bytes (Uint8Array); use Buffer.from(bytes).toString('base64')",
   ],
+  ['a buffer', [Buffer.from('a')], "result[0] is bytes (Buffer); use Buffer.from(bytes).toString('base64')"],
   [
     'a response',
     new Response('x'),
-    'result is an instance of Response; return a plain object, or give the class a toJSON()',
+    'result is an instance of Response; use a plain object, or give the class a toJSON()',
   ],
 ]
 for (const [what, value, message] of losses)
@@ -63,7 +64,7 @@ json('represents all else, also values that decide themselves', () => {
     'text',
     1.5,
     [undefined, null],
-    { absent: undefined, at: new Date(0), url: new URL('https://a.example'), bytes: Buffer.from('a') },
+    { absent: undefined, at: new Date(0), url: new URL('https://a.example') },
     Object.assign(Object.create(null), { a: 1 }),
     new Number(1),
     { order: { toJSON: () => 'order' } },
