@@ -29,6 +29,8 @@ export const streamLine = (event: StreamEvent | EventPublished, paint: Paint): P
       const time = emitted_at ?? clock.iso() // an older service sends none
       return { json: event, text: `${time}  ${'data'.padEnd(9)}  ${onOneLine(shown)}\n` }
     }
+    case 'stream:expired':
+      return { json: event, text: `${clock.iso()}  expired    earlier events are kept no longer\n` }
     default: {
       const { run } = event.data
       return { json: event, text: runLine(run.stop_time ?? run.start_time, words[event.event], run, paint) }
@@ -60,6 +62,11 @@ export const envLine = (event: EnvEvent, paint: Paint): Printed => {
     const shown = `${event_type}  ${event_id}  stream ${stream_id}`
     return { json: event, text: `${createdAt(event_id)}  ${'event'.padEnd(9)}  ${onOneLine(shown)}\n` }
   }
+  if (event.event === 'calls:expired')
+    return {
+      json: event,
+      text: `${clock.iso()}  expired    events before ${event.data.before} are kept no longer\n`,
+    }
   const run = { stop_time: null, retry_at: null, ...event.data, status: statusAfter(event) }
   const time = run.stop_time ?? run.start_time ?? clock.iso()
   return { json: event, text: runLine(time, words[event.event], run, paint) }

@@ -17,6 +17,8 @@ export type StreamEvent =
   /** A run succeeded; `run.result` is the value that the function returned. */
   | RunEvent<'run:stop'>
   | RunEvent<'run:cancel'>
+  /** Events between the last one that was received and the next one have expired: the plan keeps them no longer. */
+  | Sent<'stream:expired', { readonly type: 'stream:expired'; readonly stream_id: string }>
   /** Live data that a function sent with `emit`. */
   | Sent<
       'stream:data',
@@ -80,3 +82,5 @@ export type EnvEvent =
   /** `retry_at` is the time of the next attempt; null if none follows. */
   | Sent<'run:fail', EndOfEnv & { readonly retry_at: string | null; readonly error: RunError }>
   | Sent<'run:cancel', EndOfEnv>
+  /** The events of the days before `before` have expired. */
+  | Sent<'calls:expired', { readonly before: string }>

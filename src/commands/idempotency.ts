@@ -8,6 +8,7 @@ import { payloadFields, payloadOf } from '../events/payload.ts'
 import { streamOf } from '../events/streams.ts'
 import { derivedIdBeside, type NewId, newId } from '../ids.ts'
 import type { Logger } from '../logger.ts'
+import { earlierNow, laterNow } from '../loops/twoClocks.ts'
 import type { CommandDeps } from './deps.ts'
 
 /** An answer is replayed for this time (DESIGN.md, Contract). */
@@ -79,7 +80,7 @@ export class Idempotency {
     asked: KeyedRequest,
     work: Work<T>,
   ): Promise<{ readonly value: T; readonly replayed: boolean }> {
-    const { aggregates, holder, stopping } = this.#deps
+    const { aggregates, holder, stopping, store } = this.#deps
     const stream = streamOf.request(
       createHash('sha256')
         .update(JSON.stringify([...asked.scope, asked.key]))
@@ -99,8 +100,9 @@ export class Idempotency {
             fingerprint,
             keyName,
             holder,
-            now: clock.iso(),
-            until: isoOf(clock.now() + REPLAYED_MS),
+            now: isoOf(earlierNow(store)),
+            at: isoOf(laterNow(store)),
+            until: isoOf(laterNow(store) + REPLAYED_MS),
             stream_id: asked.stream_id,
             gone,
           },
@@ -133,7 +135,7 @@ export class Idempotency {
     { cause }: KeyedRequest,
     work: Work<T>,
   ): Promise<{ value: T } | null> {
-    const { aggregates, payloads, keyring, logger } = this.#deps
+    const { aggregates, payloads, keyring, logger, store } = this.#deps
     const { env_id, correlation_id: request_id } = cause
     this.#working.add(stream)
     try {
@@ -150,7 +152,7 @@ export class Idempotency {
         env_id,
       })
       const answer = payloadFields('sealed', sealed)
-      const until = isoOf(clock.now() + REPLAYED_MS)
+      const until = isoOf(laterNow(store) + REPLAYED_MS)
       const { events } = await aggregates.requests.handle(
         stream,
         { type: 'AnswerRequest', attempt, answer, until },
@@ -163,7 +165,7 @@ export class Idempotency {
   }
 
   #isGone(stream: string, { holder, at }: { holder: string; at: string }): boolean {
-    if (Date.parse(at) + LONGEST_MS < clock.now()) return true
+    if (Date.parse(at) + LONGEST_MS < earlierNow(this.#deps.store)) return true
     return holder === this.#deps.holder ? !this.#working.has(stream) : this.#deps.isGone(holder)
   }
 

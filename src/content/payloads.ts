@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { buffer, text } from 'node:stream/consumers'
-import { clock } from '../clock.ts'
+import { clock, isoOf } from '../clock.ts'
 import { AHEAD_BYTES, type Reservation } from './fileQuota.ts'
 import type { Payload } from '../events/payload.ts'
 import { jsonBytes, RawJson, StoredJson } from '../events/rawJson.ts'
@@ -28,7 +28,7 @@ const INLINE_CONTAINERS = 2048
 export const payloadsOf = (env_id: string): string => `payloads/${env_id}/`
 
 /** The keys of the payloads that an environment stored on one day in UTC begin with this. */
-const folderOf = (env_id: string): string => `${payloadsOf(env_id)}${clock.iso().slice(0, 10)}/`
+const folderOf = (env_id: string, now: number): string => `${payloadsOf(env_id)}${isoOf(now).slice(0, 10)}/`
 
 /**
  * Keeps large payloads out of the log. A key contains the environment and the day, so that payloads can be removed with
@@ -36,9 +36,12 @@ const folderOf = (env_id: string): string => `${payloadsOf(env_id)}${clock.iso()
  */
 export class Payloads {
   readonly #blobs: Blobs
+  readonly #now: () => number
 
-  constructor(blobs: Blobs) {
+  /** `now`: milliseconds since 1970. */
+  constructor(blobs: Blobs, now = clock.now) {
     this.#blobs = blobs
+    this.#now = now
   }
 
   /**
@@ -55,7 +58,7 @@ export class Payloads {
     const bytes = jsonBytes(value)
     if (bytes.length <= INLINE_BYTES && !hasManyContainers(bytes)) return { value }
     const sha256 = createHash('sha256').update(bytes).digest('hex')
-    const key = 'key' in place ? place.key : `${folderOf(place.env_id)}${sha256}.json`
+    const key = 'key' in place ? place.key : `${folderOf(place.env_id, this.#now())}${sha256}.json`
     await room?.cover(bytes.length)
     await this.#blobs.put(key, bytes)
     return { ref: { key, size: bytes.length, sha256 } }
@@ -92,7 +95,7 @@ export class Payloads {
       hash.update(chunk)
       return chunk
     }
-    const key = `${folderOf(env_id)}${newId()}.bin`
+    const key = `${folderOf(env_id, this.#now())}${newId()}.bin`
     const stored = await this.#blobs.put(key, all())
     return { key, size: stored.size, sha256: hash.digest('hex') }
   }

@@ -1,3 +1,4 @@
+import type { Cause } from '../events/event.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import { file } from './file.ts'
 import { apiKey } from './apiKey.ts'
@@ -5,7 +6,7 @@ import { domains } from './customDomains.ts'
 import { env } from './env.ts'
 import type { DomainEvent } from '../events/index.ts'
 import type { Decider } from './decider.ts'
-import { CommandHandler } from './commandHandler.ts'
+import { type Admit, CommandHandler } from './commandHandler.ts'
 import { calls } from './calls.ts'
 import { context } from './context.ts'
 import { dataKey } from './dataKey.ts'
@@ -23,30 +24,54 @@ import { upload } from './upload.ts'
 import { webhook } from './webhook.ts'
 import { worker } from './worker.ts'
 
-/** One command handler for each kind of stream. A node has one set, so that commands of one stream share appends. */
-export const openAggregates = (store: EventStore, onUnprocessable?: (reason: string) => void) => {
-  const handlerOf = <State, Command, Event extends DomainEvent>(decider: Decider<State, Command, Event>) =>
-    new CommandHandler(store, decider, onUnprocessable)
+/**
+ * One command handler for each kind of stream. A node has one set, so that commands of one stream share appends.
+ * `admitChange` counts commands that change what is kept for ever.
+ */
+export const openAggregates = (
+  store: EventStore,
+  onUnprocessable?: (reason: string) => void,
+  admitChange: (cause: Cause, command: object) => Promise<void> | null = () => null,
+) => {
+  const handlerOf = <State, Command, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    admit?: Admit<Command>,
+  ) => new CommandHandler(store, decider, onUnprocessable, admit)
+  /** `endings`: commands that end something, or complete a change, are always admitted. */
+  const countedOf = <State, Command extends { readonly type: string }, Event extends DomainEvent>(
+    decider: Decider<State, Command, Event>,
+    ...endings: readonly Command['type'][]
+  ) =>
+    handlerOf(decider, (command, cause) =>
+      endings.includes(command.type) ? null : admitChange(cause, command),
+    )
   return {
     streams: handlerOf(stream),
-    projects: handlerOf(project),
-    names: handlerOf(name),
-    webhooks: handlerOf(webhook),
-    files: handlerOf(file),
-    uploads: handlerOf(upload),
+    projects: countedOf(
+      project,
+      'AbandonCreation',
+      'AbandonRename',
+      'AbandonDeployment',
+      'DeleteBuild',
+      'DeleteProject',
+    ),
+    names: countedOf(name, 'ReleaseName'),
+    webhooks: countedOf(webhook),
+    files: countedOf(file, 'DeleteFile'),
+    uploads: countedOf(upload, 'JoinParts', 'CompleteUpload', 'AbortUpload'),
     installation: handlerOf(installation),
     operatorSessions: handlerOf(operatorSession),
     orgs: handlerOf(org),
-    envs: handlerOf(env),
+    envs: countedOf(env, 'ForgetConsumer'),
     calls: handlerOf(calls),
     apiKeys: handlerOf(apiKey),
-    domains: handlerOf(domains),
+    domains: countedOf(domains, 'AbandonRegistration', 'DeleteDomain', 'RemoveDomain', 'ExpireDomain'),
     requests: handlerOf(request),
     runLogs: handlerOf(runLog),
-    contexts: handlerOf(context),
+    contexts: countedOf(context, 'DeleteVariable', 'ResealVariable', 'CloseContext'),
     dataKeys: handlerOf(dataKey),
-    issued: handlerOf(issued),
-    keyUses: handlerOf(keyUse),
+    issued: countedOf(issued, 'RevokeSession', 'RevokeSessions', 'RevokeServiceKey', 'RevokeServiceKeys'),
+    keyUses: countedOf(keyUse),
     workers: handlerOf(worker),
   }
 }

@@ -10,6 +10,9 @@ import type { EventStore } from '../ports/eventStore.ts'
 import type { Decider, Folded } from './decider.ts'
 import type { Immutable } from './immutable.ts'
 
+/** Asked before a command is decided. Rejects to refuse it; null if nothing counts it. */
+export type Admit<Command> = (command: Command, cause: Cause) => Promise<void> | null
+
 /** The result of a command: its own facts and their positions. There are none if it was already carried out. */
 export interface Handled<Event extends DomainEvent = DomainEvent> {
   readonly events: readonly Event[]
@@ -19,6 +22,16 @@ export interface Handled<Event extends DomainEvent = DomainEvent> {
   readonly firstRevision: number
   /** Cursor of their append; null when nothing was appended. */
   readonly cursor: Cursor | null
+}
+
+/** What a caller knows about the stream. */
+interface Known {
+  /** Its id is new, so nothing is read. */
+  readonly fresh?: boolean
+  /** Its first fact: reading starts after it. */
+  readonly opening?: Folded | undefined
+  /** It reaches at least this revision, so a shorter read is not trusted. */
+  readonly known?: number
 }
 
 interface Waiting<Command, Event extends DomainEvent> {
@@ -70,6 +83,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   readonly #store: EventStore
   readonly #decider: Decider<State, Command, Event>
   readonly #onUnprocessable: (reason: string) => void
+  readonly #admit: Admit<Command>
   readonly #busy = new Map<string, Actor<State, Command, Event>>()
   readonly #loaded: BoundedMap<string, Loaded<State>>
 
@@ -78,27 +92,30 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
     store: EventStore,
     decider: Decider<State, Command, Event>,
     onUnprocessable: (reason: string) => void = () => {},
+    admit: Admit<Command> = () => null,
   ) {
     this.#store = store
     this.#decider = decider
     this.#loaded = new BoundedMap(CACHED_STREAMS, decider.sizeOf ? CACHED_ENTRIES : Infinity)
     this.#onUnprocessable = onUnprocessable
+    this.#admit = admit
   }
 
   /**
    * Durable when it resolves (I1). Rejects with the decider's refusal, with `unavailable`, or with `conflict` after too
-   * many lost races. `fresh`: the id of the stream is new, so nothing is read. `opening`: the first fact of the stream, so
-   * reading starts after it. `known`: the stream reaches at least this revision, so a shorter read is not trusted.
+   * many lost races.
    */
-  handle(
+  handle(stream: string, command: Command, cause: Cause, reading: Known = {}): Promise<Handled<Event>> {
+    const admitted = this.#admit(command, cause)
+    if (!admitted) return this.#enter(stream, command, cause, reading)
+    return admitted.then(() => this.#enter(stream, command, cause, reading))
+  }
+
+  #enter(
     stream: string,
     command: Command,
     cause: Cause,
-    {
-      fresh = false,
-      opening,
-      known = -1,
-    }: { fresh?: boolean; opening?: Folded | undefined; known?: number } = {},
+    { fresh = false, opening, known = -1 }: Known,
   ): Promise<Handled<Event>> {
     return new Promise((resolve, reject) => {
       const actor = this.#actorOf(stream)

@@ -28,7 +28,10 @@ export type RequestCommand =
       /** The name of the key in refusals. */
       readonly keyName: string
       readonly holder: string
+      /** ISO 8601 UTC: a claim that is valid until then is over. */
       readonly now: string
+      /** When the claim begins. */
+      readonly at: string
       readonly until: string
       /** The stream of the run that uses the key; a claim that continues an earlier one keeps that of the first. */
       readonly stream_id?: string | undefined
@@ -52,7 +55,7 @@ export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
   decide(command, state) {
     switch (command.type) {
       case 'ClaimRequest': {
-        const { fingerprint, keyName, holder, now, until, gone } = command
+        const { fingerprint, keyName, holder, now, at, until, gone } = command
         const claimed = (
           { claim_id, stream_id }: typeof command | Claim,
           attempt: number,
@@ -63,7 +66,7 @@ export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
             attempt,
             fingerprint,
             holder,
-            at: now,
+            at,
             until,
             ...(stream_id !== undefined && { stream_id }),
           },

@@ -24,6 +24,8 @@ export type IssuedCommand = { readonly api_key_id: string; readonly now: string 
   | {
       readonly type: 'CreateServiceKey'
       readonly key: Omit<EventOf<'ServiceKeyCreated'>, 'type' | 'api_key_id'>
+      /** The number of valid service keys that the plan allows. */
+      readonly most?: number
     }
   | { readonly type: 'RevokeServiceKey'; readonly service_key_id: string }
   | { readonly type: 'RevokeServiceKeys' }
@@ -63,8 +65,15 @@ export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
           'revoked',
           [...sessions].filter(([, expires]) => expires > now).map(([id]) => id),
         )
-      case 'CreateServiceKey':
-        return [{ type: 'ServiceKeyCreated', api_key_id, ...command.key }]
+      case 'CreateServiceKey': {
+        const { key, most = Infinity } = command
+        if (serviceKeys.size >= most && activeIn(serviceKeys, now).length >= most)
+          throw new AppError(
+            'quota_exceeded',
+            `The plan allows ${most} valid service keys per API key; revoke one first, or create it with another API key`,
+          )
+        return [{ type: 'ServiceKeyCreated', api_key_id, ...key }]
+      }
       case 'RevokeServiceKey': {
         const { service_key_id } = command
         const key = serviceKeys.get(service_key_id)
@@ -75,8 +84,7 @@ export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
         ]
       }
       case 'RevokeServiceKeys': {
-        const active = [...serviceKeys].filter(([, { revoked, expires }]) => !revoked && expires > now)
-        return inParts(active.map(([id]) => id)).map((service_key_ids) => ({
+        return inParts(activeIn(serviceKeys, now)).map((service_key_ids) => ({
           type: 'ServiceKeysRevoked',
           api_key_id,
           service_key_ids,
@@ -118,6 +126,9 @@ export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
     return issued
   },
 }
+
+const activeIn = (serviceKeys: Issued['serviceKeys'], now: number): string[] =>
+  [...serviceKeys].filter(([, { revoked, expires }]) => !revoked && expires > now).map(([id]) => id)
 
 const inParts = (ids: readonly string[]): string[][] =>
   Array.from({ length: Math.ceil(ids.length / IDS_PER_FACT) }, (_, part) =>

@@ -28,6 +28,8 @@ export interface CountLimits {
   /** Functions of all deployed and live builds. */
   readonly functions: number
   readonly variablesPerProject: number
+  /** Service keys that are valid, per API key. */
+  readonly serviceKeysPerApiKey: number
   /** Uploads in parts that are in progress. */
   readonly uploads: number
   /** Names of consumers of the environment stream, per environment. */
@@ -43,6 +45,8 @@ export interface PlanTerms {
   readonly counts: CountLimits
   /** For the organization on all nodes together; null: unlimited. */
   readonly requestsPerSecond: number | null
+  /** The size of the changes to everything but events and runs, for the organization; null: unlimited. */
+  readonly changedBytesPerDay: number | null
   /** The size of one file. */
   readonly maxFileBytes: number
   /** 0: custom domains require a higher plan; null: unlimited. */
@@ -65,12 +69,14 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       functionsPerBuild: 500,
       functions: 1000,
       variablesPerProject: 100,
+      serviceKeysPerApiKey: 500,
       uploads: 10,
       consumers: 20,
       streams: 20,
       buildUploads: 4,
     },
     requestsPerSecond: 5,
+    changedBytesPerDay: 16 * MB,
     maxFileBytes: 100 * MB,
     maxDomains: 0,
   },
@@ -88,12 +94,14 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       functionsPerBuild: 1000,
       functions: 5000,
       variablesPerProject: 200,
+      serviceKeysPerApiKey: 2000,
       uploads: 50,
       consumers: 50,
       streams: 100,
       buildUploads: 8,
     },
     requestsPerSecond: 20,
+    changedBytesPerDay: 256 * MB,
     maxFileBytes: GB,
     maxDomains: 0,
   },
@@ -111,12 +119,14 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       functionsPerBuild: 2000,
       functions: 20_000,
       variablesPerProject: 500,
+      serviceKeysPerApiKey: 5000,
       uploads: 100,
       consumers: 100,
       streams: 500,
       buildUploads: 16,
     },
     requestsPerSecond: 100,
+    changedBytesPerDay: 2 * GB,
     maxFileBytes: 5 * GB,
     maxDomains: 3,
   },
@@ -134,12 +144,14 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       functionsPerBuild: 5000,
       functions: 50_000,
       variablesPerProject: 1000,
+      serviceKeysPerApiKey: 10_000,
       uploads: 500,
       consumers: 500,
       streams: 2000,
       buildUploads: 32,
     },
     requestsPerSecond: null,
+    changedBytesPerDay: 16 * GB,
     maxFileBytes: 50 * GB,
     maxDomains: 50,
   },
@@ -157,12 +169,14 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       functionsPerBuild: 10_000,
       functions: 50_000,
       variablesPerProject: 1000,
+      serviceKeysPerApiKey: 10_000,
       uploads: 500,
       consumers: 1000,
       streams: 2000,
       buildUploads: 32,
     },
     requestsPerSecond: null,
+    changedBytesPerDay: null,
     maxFileBytes: 50 * GB,
     maxDomains: null,
   },

@@ -101,6 +101,12 @@ export interface EventStore {
    */
   scavenge?(): Promise<number>
 
+  /**
+   * The time on the clock of the store, milliseconds since 1970, or an earlier one: the time of its newest known event and the
+   * time since then. 0 while none is known. An embedded store has the clock of this machine.
+   */
+  leastNow(): number
+
   /** The cursor of the newest event; `START` when the log is empty. */
   head(): Promise<Cursor>
 

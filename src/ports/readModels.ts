@@ -109,6 +109,8 @@ export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
   write(writes: readonly Write[], checkpoint: Cursor, options?: WriteOptions): Promise<void>
   /** True: without transactions, the adapter keeps the totals of counted indexes by the changes of documents. */
   readonly wantsChanges?: boolean
+  /** True: `stored` returns the newest writes from memory, so a projector need not keep them. */
+  readonly remembers?: boolean
 }
 
 /** One version of a collection. */

@@ -10,7 +10,9 @@ import type { FairTurns } from '../loops/fairTurns.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Patiently } from '../loops/patience.ts'
 import type { Logger } from '../logger.ts'
+import { laterNow } from '../loops/twoClocks.ts'
 import type { Tracer } from '../ports/tracer.ts'
+import { ChangeRates } from '../plans/changeRates.ts'
 import { Quotas } from '../plans/quotas.ts'
 import { buildingShares } from '../projections/buildingReason.ts'
 import { allNames } from '../projections/index.ts'
@@ -76,10 +78,11 @@ export const openNode = async ({
   }
   onClose(() => ending.abort())
 
-  const aggregates = openAggregates(store, background.onGivenUp)
+  const changes = new ChangeRates(engines.limiter)
+  const aggregates = openAggregates(store, background.onGivenUp, changes.admit)
   if (!isEmbeddedUrl(config.eventStore))
     void keepGoing('The watch over the end of the log', watchHead(store), background)
-  const payloads = new Payloads(blobs)
+  const payloads = new Payloads(blobs, () => laterNow(store))
   const wrappedKeys = new WrappedKeys(blobs, masterKeys)
   const dataKeys = new DataKeys({ keys: aggregates.dataKeys, wrapped: wrappedKeys })
   void keepGoing('The watch over data keys', (until) => dataKeys.watch(store, until), background)
@@ -129,6 +132,7 @@ export const openNode = async ({
       background,
     )
 
+  changes.follow(views.directory)
   const quotas = new Quotas(views)
   return {
     ...engines,

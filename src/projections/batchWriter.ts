@@ -179,6 +179,7 @@ export class BatchWriter {
   }
 
   #keep(id: string, stored: Stored): void {
+    if (this.#collection.remembers) return
     this.#docs.set(id, stored, heapBytesOf(stored.doc))
   }
 

@@ -11,18 +11,21 @@ import type { Saga, SagaCore } from './saga.ts'
 const LOOK_MS = 1000
 /** Interval between searches for runs of former workers, which also follow each change of the living ones. */
 const SEARCH_MS = 5000
+/** A recovery that failed because of a defect is tried again after this time. */
+const AGAIN_MS = 60_000
 
 export type RecoveryInput =
   | { readonly type: 'looked'; readonly dead: readonly DeadWorker[] }
   | { readonly type: 'recovered'; readonly worker_id: string }
+  | { readonly type: 'failed'; readonly worker_id: string }
 
-/** The workers whose runs are being ended, or could not be ended: each is attempted once. */
+/** The workers whose runs are being ended, or could not be ended a moment ago. */
 type Recovering = ReadonlySet<string>
 
-/** Ends the runs of each dead worker once. */
+/** Ends the runs of each dead worker once, and again after a while if that failed. */
 export const recoverRunsCore: SagaCore<Recovering, RecoveryInput, DeadWorker> = {
   initial: new Set(),
-  react(state, input) {
+  react(state, input, now) {
     switch (input.type) {
       case 'looked': {
         const found = input.dead.filter(({ worker_id }) => !state.has(worker_id))
@@ -33,6 +36,11 @@ export const recoverRunsCore: SagaCore<Recovering, RecoveryInput, DeadWorker> = 
       }
       case 'recovered':
         return { state: new Set([...state].filter((id) => id !== input.worker_id)), steps: [] }
+      case 'failed': {
+        const { worker_id } = input
+        const again = { type: 'recovered', worker_id } as const // from then on it is found again
+        return { state, steps: [{ do: 'setAlarm', key: worker_id, at: now + AGAIN_MS, input: again }] }
+      }
       default:
         return input satisfies never
     }
@@ -78,5 +86,7 @@ export const recoverRuns = (
       }
       return { type: 'recovered', worker_id }
     },
+
+    afterFailure: ({ worker_id }) => ({ type: 'failed', worker_id }),
   }
 }

@@ -13,20 +13,30 @@ interface WaitingRun {
   readonly env_id: string
 }
 
+/** A retry that failed for a reason that may pass is tried again after this time. */
+const AGAIN_MS = 60_000
+
 export type RetryInput =
   | { readonly type: 'waits'; readonly run: WaitingRun; readonly retry_at: string }
   | { readonly type: 'due'; readonly run: WaitingRun }
+  /** The retry could not be requested, because of a defect. */
+  | { readonly type: 'failed'; readonly run: WaitingRun }
   /** The run was retried or cancelled. */
   | { readonly type: 'over'; readonly run_id: string }
 
 /** Retries a failed run when its retry is due. */
 export const retryRunsCore: SagaCore<null, RetryInput, WaitingRun> = {
   initial: null,
-  react(state, input) {
+  react(state, input, now) {
     switch (input.type) {
       case 'waits': {
         const { run, retry_at } = input
         const alarm = { do: 'setAlarm', key: run.run_id, at: Date.parse(retry_at) } as const
+        return { state, steps: [{ ...alarm, input: { type: 'due', run } }] }
+      }
+      case 'failed': {
+        const { run } = input
+        const alarm = { do: 'setAlarm', key: run.run_id, at: now + AGAIN_MS } as const
         return { state, steps: [{ ...alarm, input: { type: 'due', run } }] }
       }
       case 'due':
@@ -72,6 +82,8 @@ export const retryRuns = (
     await retryRun(deps, { run_id, stream_id }, { cause })
     return undefined
   },
+
+  afterFailure: (run) => ({ type: 'failed', run }),
 })
 
 const inputsOf = (recorded: Recorded): RetryInput[] => {

@@ -60,7 +60,7 @@ export const runSaga = async <State, Input, Command>(
         drop(step.key)
         return
       case 'carryOut':
-        if (!underWay.has(step.key)) void carryOut(step.key, step.command)
+        if (!underWay.has(step.key)) carryOut(step.key, step.command).catch(failed.reject)
         return
       default:
         return step satisfies never

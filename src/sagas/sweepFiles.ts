@@ -3,6 +3,7 @@ import { expireUploads } from '../commands/files/expireUploads.ts'
 import { removeOrphanZips } from '../commands/builds/removeOrphanZips.ts'
 import { removeOrphans } from '../commands/files/removeOrphans.ts'
 import type { Logger } from '../logger.ts'
+import { earlierNow } from '../loops/twoClocks.ts'
 import type { Saga } from './saga.ts'
 import { type SweepCommand, type SweepInput, sweepingCore, sweepInputs } from './sweeping.ts'
 
@@ -26,7 +27,8 @@ export const sweepFiles = (
 
     inputs: sweepInputs,
 
-    async carryOut({ sweep, now }) {
+    async carryOut({ sweep, now: onThisNode }) {
+      const now = earlierNow(deps.store, onThisNode)
       if (sweep === 'expireUploads') await expireUploads(deps, { now })
       else {
         const removed = (await removeOrphans(deps, { now })) + (await removeOrphanZips(deps, suspects))

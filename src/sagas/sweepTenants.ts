@@ -1,6 +1,7 @@
 import { expireCalls } from '../commands/orgs/expireCalls.ts'
 import { forgetConsumers } from '../commands/streams/forgetConsumers.ts'
 import type { Logger } from '../logger.ts'
+import { earlierNow } from '../loops/twoClocks.ts'
 import type { Saga } from './saga.ts'
 import { type SweepCommand, type SweepInput, sweepingCore, sweepInputs } from './sweeping.ts'
 
@@ -24,7 +25,8 @@ export const sweepTenants = (
   ...sweepTenantsCore,
   inputs: sweepInputs,
 
-  async carryOut({ sweep, now }) {
+  async carryOut({ sweep, now: onThisNode }) {
+    const now = earlierNow(deps.store, onThisNode)
     if (sweep === 'expireCalls') {
       const removed = await expireCalls(deps, { now })
       if (removed > 0) deps.logger.info('Payloads that the plans keep no longer were removed', { removed })

@@ -33,11 +33,11 @@ export const invokeRun = async (
   output: RunOutput,
 ): Promise<Outcome> => {
   const { env_id } = cause
-  const { store, views, payloads, keyring, runtime } = deps
+  const { store, payloads, keyring, runtime } = deps
   const { plan, org_id } = execution
   const { signal } = execution.cancel
   const traceparent = execution.span?.traceparent ?? plan.traceparent
-  const build = await laneOf(views, { env_id, org_id }, plan)
+  const build = await laneOf(deps, { env_id, org_id }, plan)
   const kept = new KeptPayloads(payloads)
   const under = {
     kept,

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import * as assert from 'uvu/assert'
 import { openSideFile } from '../../src/adapters/embedded/readModels/index.ts'
+import { clock } from '../../src/clock.ts'
+import { cursorAt } from '../../src/ports/counterCursors.ts'
 import type { CollectionSpec, Write } from '../../src/ports/readModels.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -17,6 +19,8 @@ const spec: CollectionSpec = {
 }
 const INDEXES = ['cities__v1__0', 'cities__v1__1']
 const SPARSE = ['cities__v1__1']
+/** A commit has happened after this time. */
+const COMMITTED_AFTER_MS = 1200
 
 const city = (n: number): Write => {
   const name = `city-${String(n).padStart(3, '0')}`
@@ -100,17 +104,63 @@ files('is stored when the thread stops, and gets all indexes when it is complete
 
 files('stores none of the batches since the last commit if one fails', async () => {
   const dir = tempDir()
-  const { readModels } = openSideFile(dir)
+  const { readModels, complete } = openSideFile(dir)
   const collection = await readModels.writer(spec)
   await collection.write([city(1)], '1')
   const unstorable = { id: 'b', doc: { name: ['a list'], country: 'x', size: 1 }, cursor: '2' }
-  await collection.write([unstorable], '2').then(
+  await collection.write([unstorable], '2')
+  await complete().then(
     () => assert.unreachable('expected an error'),
     (error: unknown) => assert.match(String(error), /scalar/),
   )
   await readModels.close()
   const { stored, checkpoint } = await contentOf(dir)
   assert.is(stored, Number(checkpoint ?? 0))
+})
+
+files('commits the documents of all batches with their checkpoint', async () => {
+  const dir = tempDir()
+  const { readModels } = openSideFile(dir)
+  const collection = await readModels.writer(spec)
+  const began = clock.monotonic()
+  let n = 0
+  while (clock.monotonic() - began < COMMITTED_AFTER_MS) await collection.write([city(++n)], cursorAt(n))
+  const { stored, checkpoint } = await contentOf(leftBy(dir))
+  assert.ok(stored > 0)
+  assert.is(cursorAt(stored), checkpoint)
+  await readModels.close()
+})
+
+files('gives the newest documents to its reader before they are written', async () => {
+  const { readModels } = openSideFile(tempDir())
+  const collection = await readModels.writer(spec)
+  const at = (cursor: string, size: number | null): Write => ({
+    id: 'a',
+    doc: size === null ? null : { name: 'a', country: 'x', size },
+    cursor,
+  })
+  const sizeIs = async (size: number | null): Promise<void> => {
+    const { cursor, doc } = (await collection.stored(['a'])).get('a') ?? {}
+    assert.equal([cursor, doc?.['size'] ?? null], [size === null ? '9' : String(size), size])
+  }
+  const query = { equal: { country: 'x' }, sort: 'name', limit: 9, offset: 0 }
+  await collection.write([at('1', 1)], '1')
+  await collection.write([at('3', 3), at('2', 2)], '3')
+  await sizeIs(3)
+  await collection.write([at('2', 2)], '3') // an old batch again
+  await sizeIs(3)
+  await collection.write([], '4')
+  await collection.write([], '5')
+  await collection.write([], '6')
+  await sizeIs(3)
+  await collection.write([at('7', 7)], '7')
+  assert.equal(await collection.find(query), { items: [{ name: 'a', country: 'x', size: 7 }], total: 1 })
+  await collection.write([at('8', 8)], '8')
+  assert.equal(await collection.get('a'), { name: 'a', country: 'x', size: 8 })
+  await collection.write([at('9', null)], '9')
+  assert.equal(await collection.find(query), { items: [], total: 0 })
+  await sizeIs(null)
+  await readModels.close()
 })
 
 files.run()

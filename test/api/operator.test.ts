@@ -7,7 +7,7 @@ import { installation } from '../support/installation.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
-import { newSession } from './issuing.ts'
+import { newServiceKey, newSession } from './issuing.ts'
 import { isRefused, refusal } from './refusal.ts'
 
 interface Org {
@@ -279,6 +279,35 @@ keys('are both valid during the overlap of a rotation', async () => {
   for (const key of [former, next]) assert.is((await as(key).send('GET', '/env')).status, 200)
   const left = Date.parse(next.former?.expires_at ?? '') - Date.now()
   assert.ok(left > 0 && left <= 600_000, String(left))
+})
+
+keys('keep what they issued during the overlap of a rotation, and end it with themselves', async () => {
+  const former = await newKey()
+  const issued = [
+    await newSession(as(former), { 'run:*': ['read'] }),
+    await newServiceKey(as(former), { 'run:*': ['read'] }),
+  ].map(({ token }) => openApi(server.url, token))
+  const statuses = () => Promise.all(issued.map(async (each) => (await each.send('GET', '/runs')).status))
+  const next = await post<Key>(`/api-keys/${former.api_key_id}/rotate`, { overlap_s: 600 })
+  assert.equal(await statuses(), [200, 200])
+  await post<Key>(`/api-keys/${former.api_key_id}/rotate`, {})
+  assert.equal(await statuses(), [401, 401])
+  assert.equal((await as(next).page('/sessions')).data, [], 'the new key has none')
+})
+
+keys('that are disabled or deleted end what they issued', async () => {
+  const key = await newKey()
+  const issued = [
+    await newSession(as(key), { 'run:*': ['read'] }),
+    await newServiceKey(as(key), { 'run:*': ['read'] }),
+  ].map(({ token }) => openApi(server.url, token))
+  const statuses = () => Promise.all(issued.map(async (each) => (await each.send('GET', '/runs')).status))
+  await patch(`/api-keys/${key.api_key_id}`, { enabled: false })
+  assert.equal(await statuses(), [401, 401])
+  await patch(`/api-keys/${key.api_key_id}`, { enabled: true })
+  assert.equal(await statuses(), [200, 200])
+  await operator.send('DELETE', at(`/api-keys/${key.api_key_id}`))
+  assert.equal(await statuses(), [401, 401])
 })
 
 keys('that expire soon do not live longer because they are replaced', async () => {

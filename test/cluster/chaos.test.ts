@@ -2,15 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { openSecrets } from '../../src/process/secretsFile.ts'
-import { readConfig, type Role } from '../../src/process/config.ts'
+import type { Role } from '../../src/process/config.ts'
 import { follow, type Follower, type Sent } from '../api/sse.ts'
 import { deploy, type Event, publish, type Run } from '../support/build.ts'
-import { type Cluster, startCluster } from '../support/cluster.ts'
-import { engineUrl, reportExercised } from '../support/engines.ts'
-import { startStandIn } from '../support/eventstoredb/index.ts'
+import type { Cluster } from '../support/cluster.ts'
 import { allOf, isExact, isLost, WORK } from '../support/exactRuns.ts'
-import { openApi } from '../support/http.ts'
+import type { Api } from '../support/http.ts'
+import { hasClusterEngines, openCluster, type OpenCluster } from '../support/openCluster.ts'
 import { randomOf, SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -38,12 +36,7 @@ export const minutely = fn({ schedule: '* * * * *' }, tick => tick.data.schedule
 `
 
 /** Publishes until `over`. Adds to `acknowledged` every event whose publication succeeded. */
-const publisher = async (
-  cluster: Cluster,
-  api: ReturnType<typeof openApi>,
-  acknowledged: Event[],
-  over: AbortSignal,
-) => {
+const publisher = async (cluster: Cluster, api: Api, acknowledged: Event[], over: AbortSignal) => {
   while (!over.aborted) {
     try {
       acknowledged.push(await publish(api, 'work', below(300)))
@@ -55,7 +48,7 @@ const publisher = async (
 }
 
 /** Follows the environment until `over`. Like an EventSource, it reconnects with the last id when the stream ends. */
-const followAlways = (api: ReturnType<typeof openApi>, over: AbortSignal) => {
+const followAlways = (api: Api, over: AbortSignal) => {
   const earlier: Sent[] = []
   let current: Follower | undefined
   const keepFollowing = async () => {
@@ -80,8 +73,7 @@ const followAlways = (api: ReturnType<typeof openApi>, over: AbortSignal) => {
 /** Events that are published between two kills. */
 const LOAD = 25
 
-const run = async (cluster: Cluster): Promise<void> => {
-  const api = openApi(cluster.url, openSecrets(readConfig(cluster.env)).apiKey)
+const run = async ({ cluster, api }: OpenCluster): Promise<void> => {
   await deploy(api, 'work', { 'jobs.js': WORK, 'ticks.js': TICKS })
   const over = new AbortController()
   const leaving = new AbortController()
@@ -145,7 +137,7 @@ const run = async (cluster: Cluster): Promise<void> => {
   )
 }
 
-if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
+if (!hasClusterEngines()) {
   process.stdout.write('The cluster was not tested: it needs SVC_TEST_MONGODB and SVC_TEST_S3\n')
 } else {
   const chaos = suite(`two nodes of each role, each killed once under load (SVC_TEST_SEED=${SEED})`, {
@@ -154,18 +146,11 @@ if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
   chaos(
     'lose nothing, start each handler once, fire each tick once, and report everything once',
     async () => {
-      const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
-      if (standIn) {
-        reportExercised('EventStoreDB stand-in')
-        process.env['SVC_TEST_STAND_IN'] = standIn.url
-      }
-      engineUrl('redis')
-      const cluster = await startCluster()
+      const opened = await openCluster()
       try {
-        await run(cluster)
+        await run(opened)
       } finally {
-        await cluster.stop()
-        await standIn?.stop()
+        await opened.stop()
       }
     },
   )

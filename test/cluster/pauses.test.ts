@@ -1,15 +1,13 @@
 import * as assert from 'uvu/assert'
-import { openSecrets } from '../../src/process/secretsFile.ts'
-import { readConfig, type Role } from '../../src/process/config.ts'
+import type { Role } from '../../src/process/config.ts'
 import { newId } from '../../src/ids.ts'
 import { follow } from '../api/sse.ts'
 import { deploy, type Event, publish, type Run } from '../support/build.ts'
-import { type Cluster, startCluster } from '../support/cluster.ts'
-import { engineUrl, reportExercised } from '../support/engines.ts'
-import { startStandIn } from '../support/eventstoredb/index.ts'
+import type { Cluster } from '../support/cluster.ts'
 import { allOf } from '../support/exactRuns.ts'
 import { type Answer, type Api, openApi } from '../support/http.ts'
 import { notHere } from '../support/notHere.ts'
+import { hasClusterEngines, openCluster, type OpenCluster } from '../support/openCluster.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 
@@ -31,32 +29,6 @@ const TICKS = `
 import { fn } from 'svc'
 export const secondly = fn({ schedule: '* * * * * *' }, ({ data }) => data.scheduled_time)
 `
-
-interface Context {
-  readonly cluster: Cluster
-  readonly api: Api
-  readonly stop: () => Promise<void>
-}
-
-const open = async (): Promise<Context> => {
-  const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
-  if (standIn) {
-    reportExercised('EventStoreDB stand-in')
-    process.env['SVC_TEST_STAND_IN'] = standIn.url
-  }
-  engineUrl('redis')
-  const cluster = await startCluster()
-  const api = openApi(cluster.url, openSecrets(readConfig(cluster.env)).apiKey)
-  await deploy(api, 'jobs', { 'jobs.js': JOBS })
-  return {
-    cluster,
-    api,
-    stop: async () => {
-      await cluster.stop()
-      await standIn?.stop()
-    },
-  }
-}
 
 /** Pauses a node like a machine that is suspended, until the work is done. */
 const whilePaused = async <T>(
@@ -99,11 +71,14 @@ const allOver = (api: Api, events: readonly Event[], handlers: number): Promise<
   }, PATIENT)
 
 const title = 'a node that is paused for longer than the others wait for it'
-if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
+if (!hasClusterEngines()) {
   notHere(title, 'they need SVC_TEST_MONGODB and SVC_TEST_S3')
 } else {
-  const paused = suite<Context>(title, { timeoutMs: 300_000 })
-  paused.before(async (context) => void Object.assign(context, await open()))
+  const paused = suite<OpenCluster>(title, { timeoutMs: 300_000 })
+  paused.before(async (context) => {
+    Object.assign(context, await openCluster())
+    await deploy(context.api, 'jobs', { 'jobs.js': JOBS })
+  })
   paused.after(({ stop }) => stop())
 
   paused('keeps no event waiting that was delivered to it', async ({ cluster, api }) => {

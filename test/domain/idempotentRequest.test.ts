@@ -24,7 +24,7 @@ const answered: EventOf<'RequestAnswered'> = {
   until,
 }
 const released: EventOf<'RequestReleased'> = { type: 'RequestReleased', claim_id: 'first', attempt: 1 }
-const claim = (more: object = {}) =>
+const claim = (more: { readonly now?: string; readonly [name: string]: unknown } = {}) =>
   ({
     type: 'ClaimRequest',
     claim_id: 'second',
@@ -32,6 +32,7 @@ const claim = (more: object = {}) =>
     keyName: 'Idempotency-Key',
     holder: 'b',
     now,
+    at: more.now ?? now,
     until,
     ...more,
   }) as const
@@ -62,7 +63,7 @@ keys('keeps the stream of the first attempt until the key is free again', () => 
     .when(other)
     .then(claimed(2, { holder: 'b', stream_id: 'one' }))
   given(first)
-    .when({ ...other, now: until })
+    .when({ ...other, now: until, at: until })
     .then(claimed(2, { claim_id: 'second', holder: 'b', at: until, stream_id: 'two' }))
 })
 keys('is answered once', () => {

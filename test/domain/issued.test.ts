@@ -95,6 +95,12 @@ keys('are created', () =>
     .when({ type: 'CreateServiceKey', ...base, key: key('a') })
     .then(keyCreated('a')),
 )
+keys('are as many as the plan allows, of those that are valid', () => {
+  const another = { type: 'CreateServiceKey', ...base, key: key('new'), most: 2 } as const
+  given(keyCreated('a'), keyCreated('b')).when(another).refuses('quota_exceeded')
+  given(keyCreated('a'), keyCreated('b'), revoked('a')).when(another).then(keyCreated('new'))
+  given(keyCreated('a'), keyCreated('old', now)).when(another).then(keyCreated('new'))
+})
 keys('are revoked once, also when they have expired', () => {
   given(keyCreated('a')).when(revokeKey('a')).then(revoked('a'))
   given(keyCreated('a', now)).when(revokeKey('a')).then(revoked('a'))

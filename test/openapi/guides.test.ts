@@ -28,7 +28,7 @@ guides('show functions that load', async ({ server: { api } }) => {
   assert.is(status, 201, text)
   const { build_id } = (json as { data: BuildUpload }).data
   await api.post(`/projects/guides/builds/${build_id}/deploy`)
-  assert.is((await api.page('/projects/guides/webhooks')).pagination.total, 5)
+  assert.is((await api.page('/projects/guides/webhooks')).pagination.total, 6)
   assert.is((await api.page('/projects/guides/event-handlers')).pagination.total, 2)
 })
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { virtualClock } from '../../src/clock.ts'
@@ -7,6 +7,8 @@ import { termsOf } from '../../src/plans/plans.ts'
 import { type Embedded, spawnEmbedded } from '../support/backedUp.ts'
 import { call, deploy, handle, publish, type Run } from '../support/build.ts'
 import { cliJson } from '../support/cli.ts'
+import { clockAt } from '../support/clockAt.ts'
+import { follow } from '../api/sse.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { type Answer, type Api, openApi } from '../support/http.ts'
 import { suite } from '../support/suite.ts'
@@ -15,22 +17,12 @@ import { until } from '../support/until.ts'
 
 const DAY_MS = 86_400_000
 const KEPT_DAYS = termsOf.free.limits.call_retention_days
-const shiftedClock = new URL('../fixtures/shiftedClock.ts', import.meta.url).href
-const sweepsAtOnce = new URL('../fixtures/sweepsAtOnce.ts', import.meta.url).href
 
 /** The second of the next month: its usage is that of the same month when the calls have expired. */
 const beganMs = (() => {
   const now = new Date()
   return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 2, 12)
 })()
-
-/** The variables of a service whose clock is at a time. */
-const clockAt = (ms: number, sweeps: boolean): Record<string, string> => {
-  const SVC_TEST_CLOCK = join(tempDir(), 'clock')
-  writeFileSync(SVC_TEST_CLOCK, String(ms - Date.now()))
-  const imports = [shiftedClock, ...(sweeps ? [sweepsAtOnce] : [])]
-  return { SVC_TEST_CLOCK, NODE_OPTIONS: imports.map((file) => `--import ${file}`).join(' ') }
-}
 
 const FUNCTIONS = {
   'f.js': `
@@ -51,6 +43,11 @@ const payloadsIn = (dataDir: string): readonly string[] =>
   readdirSync(join(dataDir, 'blobs'), { recursive: true, encoding: 'utf8' }).filter(
     (path) => path.includes('payloads') && statSync(join(dataDir, 'blobs', path)).isFile(),
   )
+
+/** The plan allows few requests in a second. */
+const unlessLimited = (error: unknown): undefined => {
+  if (!String(error).includes(' 429 ')) throw error
+}
 
 /** The reply to a request that repeats while the plan allows no further one. */
 const get = async (api: Api, path: string): Promise<Answer> =>
@@ -105,6 +102,9 @@ for (const engine of ['the embedded log', 'EventStoreDB'])
       assert.ok(payloadsIn(dataDir).length >= 2)
       assert.match((await get(api(), `/runs/${run.run_id}/logs`)).text, 'output')
       const before = await countsOf(api())
+      const following = await follow(api(), '/env/subscribe?from=start')
+      const lastId = (await following.next()).id
+      following.close()
 
       await svc('orgs', 'set-plan', 'acme', 'free')
       await until(() => server.output.join('').includes('The retention of streams follows a new plan'))
@@ -122,6 +122,10 @@ for (const engine of ['the embedded log', 'EventStoreDB'])
       assert.is((await get(api(), `/runs/${run.run_id}/logs`)).status, 404)
       assert.is((await get(api(), `/streams/${run.stream_id}/subscribe?from=start`)).status, 404)
       assert.is(await countsOf(api()), before, 'usage and statistics')
+      const late = await until(() => follow(api(), '/env/subscribe', { lastId }).catch(unlessLimited), quiet)
+      const expired = (await late.upTo('calls:expired')).at(-1)
+      assert.ok(String(expired?.data['before']) > new Date(beganMs).toISOString())
+      late.close()
       if (isEmbedded) {
         await until(
           () => server.output.join('').includes('Facts that the plans keep no longer were removed'),

@@ -31,6 +31,14 @@ rule('a recovered worker whose further runs are found is recovered again', () =>
     .at(0)
     .then(recover)
 })
+rule('a worker that could not be recovered is found again after a while', () => {
+  const again = { type: 'recovered', worker_id: 'w' } as const
+  reacting(recoverRunsCore)
+    .given(looked(w))
+    .when({ type: 'failed', worker_id: 'w' })
+    .at(5000)
+    .then({ do: 'setAlarm', key: 'w', at: 5000 + 60_000, input: again })
+})
 rule('a worker that cannot be recovered does not delay the others', () => {
   const other = { worker_id: 'v', node: 'host/2' }
   reacting(recoverRunsCore)

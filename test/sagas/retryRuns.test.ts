@@ -39,6 +39,10 @@ rule('a failed run waits until its retry is due', () => {
 rule('a run that is due gets its retry', () => {
   reacting(retryRunsCore).given(waits).when(due).at(0).then({ do: 'carryOut', key: 'r', command: waitingRun })
 })
+rule('a retry that failed because of a defect is tried again', () => {
+  const again = { do: 'setAlarm', key: 'r', at: 5000 + 60_000, input: due } as const
+  reacting(retryRunsCore).given(waits, due).when({ type: 'failed', run: waitingRun }).at(5000).then(again)
+})
 rule('a run that was retried or cancelled waits no longer', () => {
   reacting(retryRunsCore)
     .given(waits)

@@ -148,6 +148,22 @@ driver('logs any other failure of a command with its stack, and does not retry i
   await saga.stop()
 })
 
+driver('ends, and can be started again, when what follows a failed command fails too', async () => {
+  const defect = new Error('a defect')
+  const saga = running({
+    react: () => [{ do: 'carryOut', key: 'k', command: 'act' }],
+    carryOut: () => Promise.reject(new Error('the command failed')),
+    afterFailure: () => {
+      throw defect
+    },
+  })
+  const failure = await saga.ended.then(
+    () => null,
+    (error: unknown) => error,
+  )
+  assert.is(failure, defect)
+})
+
 driver('does not retry a dropped command, and ignores its outcome', async () => {
   const attempt = Promise.withResolvers<string>()
   const saga = running({

@@ -20,16 +20,25 @@ export interface Cluster {
   stop(): Promise<void>
 }
 
+/** Variables for all nodes, or for the nth node of each role. */
+export type NodeVariables =
+  | Readonly<Record<string, string>>
+  | ((n: number) => Readonly<Record<string, string>>)
+
 /** Two nodes of each role on one set of engines. Each is a process with its own data directory. */
-export const startCluster = async (extra: Readonly<Record<string, string>> = {}): Promise<Cluster> => {
+export const startCluster = async (extra: NodeVariables = {}): Promise<Cluster> => {
+  const extraOf = typeof extra === 'function' ? extra : () => extra
+  const added = new Map<Role, number>()
   const balancer = await openBalancer()
   const name = tempDir()
-  const env = { ...realEngines(name, namedUrl), SVC_PUBLIC_URL: balancer.url, ...extra }
+  const env = { ...realEngines(name, namedUrl), SVC_PUBLIC_URL: balancer.url, ...extraOf(0) }
   const nodes = new Map<Role, ServerProcess[]>(allRoles.map((role) => [role, []]))
   const of = (role: Role) => nodes.get(role) ?? []
   const balance = () => balancer.to(of('api').map(({ url }) => url))
   const add = async (role: Role): Promise<void> => {
-    of(role).push(await spawnServer({ env: { ...env, SVC_ROLES: role } }))
+    const n = added.get(role) ?? 0
+    added.set(role, n + 1)
+    of(role).push(await spawnServer({ env: { ...env, ...extraOf(n), SVC_ROLES: role } }))
     balance()
   }
   const end = async (role: Role, signal: NodeJS.Signals) => {

@@ -12,6 +12,7 @@ export const forwarding = (store: EventStore, own: Partial<EventStore>): EventSt
   dropGroup: (...args) => store.dropGroup(...args),
   expire: (...args) => store.expire(...args),
   isExpired: (...args) => store.isExpired(...args),
+  leastNow: () => store.leastNow(),
   head: () => store.head(),
   remembered: () => store.remembered(),
   acceptLoss: () => store.acceptLoss(),

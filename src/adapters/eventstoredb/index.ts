@@ -17,6 +17,7 @@ import { setRetention } from './setRetention.ts'
 import { consume, dropGroup } from './group.ts'
 import { closed, PAGE, Reader } from './reader.ts'
 import { tlsRefusalOf } from './secureChannels.ts'
+import { StoreTime } from './storeTime.ts'
 import { ALL, type Follower, Tail } from './tail.ts'
 import { hasExpired, wholeStream } from './wholeStream.ts'
 import { isCursor, proposedOf } from './wire.ts'
@@ -48,6 +49,7 @@ class EventStoreDb implements EventStore {
   readonly commits: Histogram
   readonly #prefix: string
   readonly #login: Address['login']
+  readonly #storeTime = new StoreTime()
   readonly #connection: Connection
   readonly #reader: Reader
   readonly #appender: Appender
@@ -57,10 +59,13 @@ class EventStoreDb implements EventStore {
     this.#prefix = address.prefix
     this.#login = address.login
     this.#connection = new Connection(address)
-    this.#reader = new Reader(this.#connection, address.prefix)
+    this.#reader = new Reader(this.#connection, address.prefix, this.#storeTime)
     this.#appender = new Appender(this.#connection, address.prefix)
     this.commits = this.#appender.commits
-    this.#tail = new Tail(this.#connection, this.#reader, address.prefix)
+    this.#tail = new Tail(this.#connection, this.#reader, {
+      prefix: address.prefix,
+      storeTime: this.#storeTime,
+    })
   }
 
   /** The reason why a TLS connection to the server cannot succeed. */
@@ -197,6 +202,10 @@ class EventStoreDb implements EventStore {
 
   isExpired(stream: string): Promise<boolean> {
     return hasExpired(this.#reader, stream)
+  }
+
+  leastNow(): number {
+    return this.#storeTime.least
   }
 
   head(): Promise<Cursor> {

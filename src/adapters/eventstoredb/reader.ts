@@ -6,6 +6,7 @@ import { AppError } from '../../errors.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
 import { type Connection, FIRST_REPLY_MS } from './connection.ts'
 import { appErrorOf, isClientWedged, isMissingStream, silent } from './failures.ts'
+import type { StoreTime } from './storeTime.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
 /** A part of the log. */
@@ -45,6 +46,7 @@ const KEPT_MS = 5000
 export class Reader {
   readonly #connection: Connection
   readonly #prefix: string
+  readonly #storeTime: StoreTime
   readonly #pages = new BoundedMap<Cursor, Promise<Page>>(KEPT_PAGES, KEPT_PAGE_BYTES)
   readonly #forget = setTimeout(() => this.#pages.clear(), KEPT_MS).unref()
   #heads: { asked: Promise<Cursor> | undefined; next: Promise<Cursor> | undefined } = {
@@ -52,9 +54,10 @@ export class Reader {
     next: undefined,
   }
 
-  constructor(connection: Connection, prefix: string) {
+  constructor(connection: Connection, prefix: string, storeTime: StoreTime) {
     this.#connection = connection
     this.#prefix = prefix
+    this.#storeTime = storeTime
   }
 
   /**
@@ -198,8 +201,10 @@ export class Reader {
           maxCount: 1,
           requiresLeader: true,
         })
-      for await (const { event } of this.#bounded(read))
+      for await (const { event } of this.#bounded(read)) {
         if (event?.position) cursor = cursorOf(event.position)
+        if (event) this.#storeTime.saw(event)
+      }
     } catch (error) {
       throw this.#failed(error)
     }

@@ -7,6 +7,7 @@ import { Wakes } from '../shared/wakes.ts'
 import { type Connection, FIRST_REPLY_MS, type Generation } from './connection.ts'
 import { isClientWedged, silent } from './failures.ts'
 import type { Reader } from './reader.ts'
+import type { StoreTime } from './storeTime.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
 /** A subscription that is silent for this long is checked, because a paused node keeps it open. */
@@ -34,6 +35,7 @@ export class Tail {
   readonly #connection: Connection
   readonly #reader: Reader
   readonly #prefix: string
+  readonly #storeTime: StoreTime
   readonly #followers = new Map<string, Set<Follower>>()
   #recent = new Recent(0)
   /** The index in memory of the newest event. */
@@ -46,10 +48,15 @@ export class Tail {
   #heardAt = 0
   readonly #woken = new Set<string>()
 
-  constructor(connection: Connection, reader: Reader, prefix: string) {
+  constructor(
+    connection: Connection,
+    reader: Reader,
+    { prefix, storeTime }: { readonly prefix: string; readonly storeTime: StoreTime },
+  ) {
     this.#connection = connection
     this.#reader = reader
     this.#prefix = prefix
+    this.#storeTime = storeTime
   }
 
   /** Resolves once the tail has read the end of the log, or when the store is closed or the signal aborts. */
@@ -175,6 +182,7 @@ export class Tail {
     this.#heardAt = clock.monotonic()
     this.#connection.heard(this.#heardAt)
     if (!event?.position) return
+    this.#storeTime.saw(event, this.#heardAt)
     const cursor = cursorOf(event.position)
     if (cursor <= this.#position) return // T1
     const recorded = recordedOf(event, this.#prefix)

@@ -34,6 +34,13 @@ export const streamEvents: Events = {
     'A run failed; `run.status` is `pending_retry` if another attempt follows',
   ),
   'run:cancel': runEvent('run:cancel', 'A run was cancelled'),
+  'stream:expired': Type.Object(
+    { type: Type.Literal('stream:expired'), stream_id: Uuid },
+    {
+      description:
+        'Events between the last event that the client received and the next one have expired: the plan keeps them no longer',
+    },
+  ),
   'stream:complete': Type.Object(
     {
       stream_id: Uuid,
@@ -94,4 +101,11 @@ export const envEvents: Events = {
     { description: 'A run failed; a retry may follow' },
   ),
   'run:cancel': Type.Object(endOfEnv, { description: 'A run was cancelled' }),
+  'calls:expired': Type.Object(
+    { before: Type.String({ format: 'date', description: 'The first day whose calls are kept' }) },
+    {
+      description:
+        'The events of earlier days have expired: a client that has not received all of them does not receive the others any more',
+    },
+  ),
 }

@@ -66,7 +66,7 @@ export const serviceKeyRoutes = [
       ),
     }),
     example: { name: 'partner', permissions: { 'webhook:orders': ['execute'] }, metadata: { partner: 7 } },
-    errors: ['permission_escalation'],
+    errors: ['permission_escalation', 'quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: NewServiceKey },
     handle: async (ask) => {
       const { body, credential: issuer, deps, caller } = ask

@@ -12,6 +12,7 @@ export const envTypes: readonly EventType[] = [
   'RunSucceeded',
   'RunFailed',
   'RunCancelled',
+  'CallsExpired',
 ]
 
 /** Converts a fact to an event of the environment stream. Returns null if it does not appear there. */
@@ -55,6 +56,8 @@ export const envFrame = async ({ event, cursor }: Recorded, places: RunPlaces): 
         error,
       })
     }
+    case 'CallsExpired': // stored before the events are removed, so each client that lacks some receives it
+      return frame(cursor, 'calls:expired', { before: event.before })
     case 'RunCancelled': {
       const { run_id, stream_id, run_type, stop_time } = event
       return frame(cursor, 'run:cancel', {

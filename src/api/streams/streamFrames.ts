@@ -29,6 +29,12 @@ export const tailStream = async (
   let revision = start.after
   for await (const part of followStream(deps, { start, project, signal })) {
     if (part.kind === 'complete') return client.end(complete(stream_id, 'completed', part.revision))
+    if (part.kind === 'expired') {
+      revision = part.revision
+      client.write(frame(String(revision), 'stream:expired', { type: 'stream:expired', stream_id }))
+      await client.flushed()
+      continue
+    }
     let together: Buffer[] = []
     let size = 0
     const send = async () => {

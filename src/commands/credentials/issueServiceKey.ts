@@ -13,11 +13,11 @@ export const LONGEST_SERVICE_KEY_S = 3_153_600_000
 
 /**
  * Issues a service key under an API key (SPEC.md, Service keys). `expires_in` is in seconds; without it the key never
- * expires. Resolves with its id and its token, which is not stored (I6). Rejects with `forbidden`, `bad_request` or
- * `permission_escalation`.
+ * expires. Resolves with its id and its token, which is not stored (I6). Rejects with `forbidden`, `bad_request`,
+ * `permission_escalation` or `quota_exceeded`.
  */
 export const issueServiceKey = async (
-  { aggregates, keyring }: Pick<CommandDeps, 'aggregates' | 'keyring'>,
+  { aggregates, keyring, quotas }: Pick<CommandDeps, 'aggregates' | 'keyring' | 'quotas'>,
   {
     issuer,
     name = '',
@@ -52,7 +52,13 @@ export const issueServiceKey = async (
   }
   await aggregates.issued.handle(
     streamOf.issued(api_key_id),
-    { type: 'CreateServiceKey', api_key_id, now: clock.iso(), key },
+    {
+      type: 'CreateServiceKey',
+      api_key_id,
+      now: clock.iso(),
+      key,
+      most: quotas.countsOf(env_id).serviceKeysPerApiKey,
+    },
     cause,
   )
   return { service_key_id, token }

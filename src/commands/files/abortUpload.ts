@@ -5,7 +5,7 @@ import { uploadFor, type UploadRef } from './uploadFor.ts'
 
 /** Cancels a pending upload and removes its parts (SPEC.md, Multipart upload). Rejects with `not_found`. */
 export const abortUpload = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'blobs'>,
+  deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'>,
   ref: UploadRef,
   cause: EnvCause,
 ): Promise<void> => {

@@ -1,10 +1,11 @@
-import { clock, isoOf } from '../../clock.ts'
+import { isoOf } from '../../clock.ts'
 import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
 import { contentKey } from '../../content/contentKey.ts'
 import type { FileQuota } from '../../content/fileQuota.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Upload } from '../../events/upload.ts'
 import { newId as freshId } from '../../ids.ts'
+import { laterNow } from '../../loops/twoClocks.ts'
 import { checkFileQuota } from './checkFileQuota.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { uploadState } from './uploadFor.ts'
@@ -20,7 +21,7 @@ const PART_BYTES = 16 << 20
  * plan has no room for `expected_size` bytes or allows no further upload in progress.
  */
 export const beginUpload = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & { readonly quotas: FileQuota },
+  deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quotas: FileQuota },
   {
     expected_size,
     run_id,
@@ -47,7 +48,7 @@ export const beginUpload = async (
       part_size: PART_BYTES,
       parts_expected: Math.max(1, Math.ceil((expected_size ?? 0) / PART_BYTES)),
       by_run_id: run_id,
-      expires_at: isoOf(clock.now() + UPLOAD_EXPIRES_MS),
+      expires_at: isoOf(laterNow(deps.store) + UPLOAD_EXPIRES_MS),
     }
     await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'BeginUpload', upload }, cause)
     return upload

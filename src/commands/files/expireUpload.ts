@@ -1,9 +1,9 @@
-import { clock } from '../../clock.ts'
 import { isAppError } from '../../errors.ts'
 import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Upload } from '../../events/upload.ts'
 import type { CommandDeps } from '../deps.ts'
+import { earlierNow } from '../../loops/twoClocks.ts'
 import { discardContent } from './discardContent.ts'
 import { endUpload } from './endUpload.ts'
 import { fileOfContent } from './fileOfContent.ts'
@@ -23,7 +23,7 @@ export const expireUpload = async (
   if (state.status !== 'pending' && state.status !== 'joined') return false
   const { upload, status: seen } = state
   if (seen === 'joined') {
-    if (Date.parse(upload.expires_at) + COMPLETING_MS > clock.now()) return false
+    if (Date.parse(upload.expires_at) + COMPLETING_MS > earlierNow(deps.store)) return false
     if (await isFile(deps, env_id, upload)) return false
   }
   try {

@@ -26,7 +26,7 @@ export const checkPart = ({ part_number, size }: { part_number: number; size: nu
  * replaced. Rejects with `bad_request`, `payload_too_large`, `not_found` or `quota_exceeded`.
  */
 export const putPart = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & { readonly quotas: FileQuota },
+  deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quotas: FileQuota },
   {
     part_number,
     size,

@@ -1,8 +1,8 @@
-import { clock } from '../../clock.ts'
 import type { Immutable } from '../../domain/immutable.ts'
 import type { UploadState } from '../../domain/upload.ts'
 import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
+import { earlierNow } from '../../loops/twoClocks.ts'
 import type { Upload } from '../../events/upload.ts'
 import type { CommandDeps } from '../deps.ts'
 
@@ -25,13 +25,14 @@ export const uploadState = (
 
 /** Reads an upload of the environment. Rejects with `not_found` for others, and after it expired or was cancelled (I7). */
 export const uploadFor = async (
-  deps: Pick<CommandDeps, 'aggregates'>,
+  deps: Pick<CommandDeps, 'aggregates' | 'store'>,
   env_id: string,
   { upload_id, by_run_id }: UploadRef,
 ): Promise<KnownUpload> => {
   const state = await uploadState(deps, upload_id)
   if (!('upload' in state) || state.env_id !== env_id) throw noUpload(upload_id)
-  if (state.status !== 'completed' && state.upload.expires_at <= clock.iso()) throw noUpload(upload_id)
+  if (state.status !== 'completed' && Date.parse(state.upload.expires_at) <= earlierNow(deps.store))
+    throw noUpload(upload_id)
   if (by_run_id !== undefined && state.upload.by_run_id !== by_run_id) throw noUpload(upload_id)
   return state
 }

@@ -31,7 +31,7 @@ export const purgeEnv = async (
   const cause: EnvCause = { env_id, correlation_id: env_id, ...bySystem('purge') }
   // Other nodes learn about the end of the keys from the log.
   await deleteApiKeys({ aggregates, views, authenticator: { ended() {} } }, { env_id }, cause)
-  await views.settled()
+  await views.settled('runs', 'projects', 'files', 'uploads', 'domains')
   await cancelRuns(deps, cause)
   await removeAll(
     everyDoc(views.projects, { id: 'project_id', equal: { env_id }, sort: 'order' }),

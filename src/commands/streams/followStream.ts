@@ -27,6 +27,8 @@ export type Activity =
 /** An item for a reader of a stream. `revision` is the place to continue from. */
 export type StreamPart =
   | { readonly kind: 'activities'; readonly activities: readonly Activity[]; readonly revision: number }
+  /** Facts after the reader's position have expired, up to this revision. */
+  | { readonly kind: 'expired'; readonly revision: number }
   /** The last part: no run is running or due, and every event is dispatched. */
   | { readonly kind: 'complete'; readonly revision: number }
 
@@ -46,6 +48,8 @@ export async function* followStream(
   let mayBeComplete = start.mayBeComplete
   for await (const { events, caughtUp } of deps.store.follow(stream, { after: revision, signal })) {
     const found: Activity[] = []
+    const first = events[0]?.revision ?? revision + 1
+    if (first > revision + 1) yield { kind: 'expired', revision: (revision = first - 1) }
     for (const recorded of events) {
       const activity = await activityOf(recorded)
       if (activity) found.push(activity)
@@ -54,11 +58,13 @@ export async function* followStream(
     if (events.length > 0) yield { kind: 'activities', activities: found, revision }
     mayBeComplete ||= events.length > 0
     if (!caughtUp || !mayBeComplete || signal.aborted) continue
-    const isComplete = await deps.aggregates.streams.read(
-      stream,
-      (state, last) => last === revision && isIdle(state),
-    )
-    if (isComplete) {
+    const { last, isQuiet } = await deps.aggregates.streams.read(stream, (state, last) => ({
+      last,
+      isQuiet: isIdle(state),
+    }))
+    if (isQuiet && last > revision && revision === start.after && (await deps.store.isExpired(stream)))
+      yield { kind: 'expired', revision: (revision = last) }
+    if (isQuiet && last === revision) {
       yield { kind: 'complete', revision }
       return
     }

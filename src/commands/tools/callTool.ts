@@ -86,6 +86,7 @@ const following = (
     const signal = AbortSignal.any([gone, over.signal])
     for await (const part of followStream(deps, { start, signal })) {
       if (part.kind === 'complete') return
+      if (part.kind === 'expired') continue
       for (const activity of part.activities)
         if (activity.kind === 'data') await onData(activity)
         else if (activity.kind !== 'started' && activity.run.run_id === run_id) return

@@ -16,8 +16,11 @@ const MAX_THREADS = 2
 const FREQUENT = /^(?:Run|Event)[A-Z]/
 /** The memory that a thread may take, with a margin for the rest of the process. */
 const BYTES_PER_THREAD = 512 << 20
-/** The heap of a thread. Most objects live as long as a batch, so a large young generation saves their copies. */
-const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 96 }
+/**
+ * The heap of a thread. Most objects live as long as a batch, so a large young generation saves their copies. A thread uses a
+ * small part of the old generation, which V8 collects several times as often with a smaller limit.
+ */
+const resourceLimits = { maxOldGenerationSizeMb: 2048, maxYoungGenerationSizeMb: 96 }
 
 interface Deps {
   readonly dataDir: string

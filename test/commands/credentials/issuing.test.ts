@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import type { Credential } from '../../../src/access/credential.ts'
 import { parseToken } from '../../../src/access/tokens.ts'
 import { clock } from '../../../src/clock.ts'
 import { issueServiceKey } from '../../../src/commands/credentials/issueServiceKey.ts'
@@ -137,6 +138,21 @@ keys('have sealed metadata (I6)', async () => {
   const facts = await Array.fromAsync(node.store.read(`issued-${issuer.id}`))
   assert.is(facts.length, 1)
   assert.not.ok(JSON.stringify(facts).includes('planted'))
+})
+
+keys('are limited by the plan, per API key', async () => {
+  const quotas = Object.assign(Object.create(deps.quotas) as typeof deps.quotas, {
+    countsOf: (of: string) => ({ ...deps.quotas.countsOf(of), serviceKeysPerApiKey: 1 }),
+  })
+  const issue = (issuer: Credential) =>
+    issueServiceKey({ ...deps, quotas }, { issuer, permissions: READ }, caller)
+  const issuer = issuerOf(env_id)
+  const { service_key_id } = await issue(issuer)
+  const { message } = await refusedWith('quota_exceeded', () => issue(issuer))
+  assert.match(message, /allows 1 valid service keys per API key; revoke one first/)
+  await issue(issuerOf(env_id))
+  await revokeServiceKey(deps, { api_key_id: issuer.id, service_key_id }, caller.cause)
+  await issue(issuer)
 })
 
 keys('are revoked only by their API key; a repeat is a no-op', async () => {

@@ -65,7 +65,7 @@ const full: FileQuota['roomFor'] = () => ({
 const quota = suite<Context>('the quota of files')
 quota.before(async (context) => {
   const node = await openNode()
-  const { aggregates, blobs } = node
+  const { aggregates, blobs, store } = node
   const under = (given: Partial<FileQuota>) => {
     const asked: number[] = []
     const quotas: FileQuota = {
@@ -78,7 +78,7 @@ quota.before(async (context) => {
       }),
       ...given,
     }
-    return { deps: { aggregates, blobs, quotas }, asked }
+    return { deps: { aggregates, blobs, quotas, store }, asked }
   }
   Object.assign(context, { node, under })
 })

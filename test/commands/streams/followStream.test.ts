@@ -54,8 +54,8 @@ const emit = ({ run_id, stream_id }: RunPlan) =>
 
 /** The activities of a part, as kind and project name. */
 const reported = (part: StreamPart): string[] =>
-  part.kind === 'complete'
-    ? ['complete']
+  part.kind !== 'activities'
+    ? [part.kind]
     : part.activities.map((activity) =>
         activity.kind === 'data' ? 'data' : `${activity.kind} ${activity.run.project_name}`,
       )
@@ -163,19 +163,61 @@ following(
     await succeed(store)
     const { parts, reported } = await read(stream_id, '4')
     assert.equal(reported, ['succeeded shop', 'succeeded store', 'complete'])
-    const [first] = parts.flatMap((part) => (part.kind === 'complete' ? [] : part.activities))
+    const [first] = parts.flatMap((part) => (part.kind === 'activities' ? part.activities : []))
     assert.ok(first && first.kind !== 'data')
     assert.equal([first.run.run_id, first.run.status, first.run.result], [shop.run_id, 'succeeded', 42])
     assert.ok(first.run.start_time)
   },
 )
 
+/** Publishes events, and waits until all facts of their stream have expired. */
+const expired = async () => {
+  const { stream_id, shop, store } = await publish()
+  await succeed(shop)
+  await succeed(store)
+  const stream = streamOf.stream(stream_id)
+  const ended = await startOfStream(deps, { stream_id }, env.env_id)
+  await node.store.expire(stream, 1)
+  await until(() => node.store.isExpired(stream))
+  return { stream_id, stream, last: ended.after }
+}
+
+following('of a stream that has expired is told so, and waits for nothing', async () => {
+  const { stream_id, last } = await expired()
+  for (const from of ['start', '4']) {
+    const { parts, reported } = await read(stream_id, from)
+    assert.equal(reported, ['expired', 'complete'])
+    assert.is(parts[0]?.revision, last)
+  }
+  assert.equal((await read(stream_id, String(last))).reported, ['complete'])
+})
+
+following('of a stream whose beginning has expired is told so, and receives all that is left', async () => {
+  const { stream_id, stream, last } = await expired()
+  await node.store.scavenge?.()
+  await node.store.expire(stream, null)
+  const { event } = await publishEvent(
+    deps,
+    { event_type: 'nobody:handles', event_data: null, source: 'api', stream_id },
+    env.caller,
+  )
+  for await (const published of node.store.read(stream, { from: last + 1 }))
+    if (isOf(published, 'EventPublished')) await dispatchEvent(deps, { published, worker_id })
+  for (const from of ['start', '4']) {
+    const { parts, reported } = await read(stream_id, from)
+    assert.equal([reported.at(0), reported.at(-1)], ['expired', 'complete'])
+    assert.is(parts[0]?.revision, last)
+    assert.ok((parts.at(-1)?.revision ?? 0) > last, event.event_id)
+  }
+  assert.not.ok((await read(stream_id, String(last))).reported.includes('expired'))
+})
+
 following('receives a run as its read model has it', async () => {
   const { stream_id, shop, store } = await publish()
   await succeed(shop, { total: 1 })
   await succeed(store)
   const { parts } = await read(stream_id, 'start')
-  const runs = parts.flatMap((part) => (part.kind === 'complete' ? [] : part.activities))
+  const runs = parts.flatMap((part) => (part.kind === 'activities' ? part.activities : []))
   await node.views.settled()
   const ended = runs.find((activity) => activity.kind === 'succeeded' && activity.run.run_id === shop.run_id)
   assert.ok(ended && ended.kind !== 'data')

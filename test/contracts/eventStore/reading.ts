@@ -26,6 +26,16 @@ export const reading = (name: string, open: () => Promise<OpenEventStore>): void
     assert.equal(await payloads({ limit: 0 }), [])
   })
 
+  read('the time of the newest event has passed on the clock of the store', async ({ store }) => {
+    const stream = `r-${newId()}`
+    await store.append(stream, facts(stream, 1), 'none')
+    await store.head()
+    const [event] = await Array.fromAsync(store.read(stream))
+    const least = store.leastNow()
+    assert.ok(least >= Date.parse(event?.at ?? ''), `${least} at ${event?.at}`)
+    assert.ok(store.leastNow() >= least)
+  })
+
   read('a missing stream is an empty one', async ({ store }) => {
     assert.equal(await Array.fromAsync(store.read(`r-${newId()}`)), [])
     assert.equal(await Array.fromAsync(store.read(`r-${newId()}`, { from: 5, limit: 1 })), [])

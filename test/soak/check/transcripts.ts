@@ -15,6 +15,8 @@ const envEventOf = (event: DomainEvent): string | null => {
       return 'event:handled'
     case 'RunStarted':
       return event.reclaimed ? null : 'run:start'
+    case 'CallsExpired':
+      return 'calls:expired'
     default:
       return endOf(event)
   }

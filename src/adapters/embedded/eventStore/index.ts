@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { clock } from '../../../clock.ts'
 import type { NewEvent, Recorded } from '../../../events/event.ts'
 import { readable } from '../../../events/upcast.ts'
 import { slices } from '../../../loops/slices.ts'
@@ -180,6 +181,10 @@ class EmbeddedEventStore implements EventStore {
         throw failure
       })
       .finally(() => (this.#scavenging = undefined)))
+  }
+
+  leastNow(): number {
+    return clock.now()
   }
 
   head(): Promise<string> {

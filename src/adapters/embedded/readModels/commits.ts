@@ -30,11 +30,17 @@ const COMMIT_MS = 1000
  */
 export class RareCommits implements Commits {
   readonly #db: DatabaseSync
+  readonly #before: (() => void)[] = []
   #until = 0
 
   constructor(db: DatabaseSync) {
     this.#db = db
     db.exec(FILLING)
+  }
+
+  /** Work that belongs to each commit. */
+  beforeEach(work: () => void): void {
+    this.#before.push(work)
   }
 
   run(work: () => void): void {
@@ -52,6 +58,13 @@ export class RareCommits implements Commits {
   }
 
   end(): void {
-    if (this.#db.isTransaction) this.#db.exec('COMMIT')
+    if (!this.#db.isTransaction) return
+    try {
+      for (const work of this.#before) work()
+      this.#db.exec('COMMIT')
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw unavailable(error)
+    }
   }
 }

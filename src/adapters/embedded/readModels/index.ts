@@ -133,7 +133,8 @@ class EmbeddedReadModels implements ReadModels {
   reader<D extends Doc>(spec: CollectionSpec): Collection<D> {
     return this.#collection<D>(spec, () => {
       if (this.#dropped.has(tableName(spec))) throw droppedError(spec)
-      return this.#tables.open(spec)
+      const table = this.#tables.open(spec)
+      return this.#tables.lateWritesTo(table)?.flushed() ?? table
     })
   }
 
@@ -145,18 +146,26 @@ class EmbeddedReadModels implements ReadModels {
         `Expected collection ${tableName(spec)} with the indexes that it was created with: raise its version`,
       )
     }
+    const late = this.#tables.lateWritesTo(table)
+    const tableNow = () => late?.flushed() ?? table
     return {
-      ...this.#collection<D>(spec, () => table),
+      ...this.#collection<D>(spec, tableNow),
       entries: async function* () {
         try {
-          for await (const [id, stored] of entriesOf(table)) yield [id, stored as Stored<D>] as const
+          for await (const [id, stored] of entriesOf(guard.run(tableNow)))
+            yield [id, stored as Stored<D>] as const
         } catch (error) {
           guard.refuse(error)
         }
       },
-      stored: async (ids) => guard.run(() => byId(ids, (id) => table.stored(id))) as Map<string, Stored<D>>,
-      write: (writes, checkpoint, { summaries = [] } = {}) =>
-        this.#write(table, summaries.length > 0 ? [...summaries, ...writes] : writes, checkpoint),
+      stored: async (ids) =>
+        guard.run(() => byId(ids, (id) => (late ?? table).stored(id))) as Map<string, Stored<D>>,
+      write: async (writes, checkpoint, { summaries = [] } = {}) => {
+        const all = summaries.length > 0 ? [...summaries, ...writes] : writes
+        if (late) guard.run(() => late.add(all, checkpoint))
+        else await this.#write(table, all, checkpoint)
+      },
+      ...(late && { remembers: true }),
     }
   }
 

@@ -283,12 +283,27 @@ export class Table {
           if (++next % WRITES_PER_LOOK === 0 && clock.monotonic() >= until) break
         }
         this.#counts.flush()
-        if (next === writes.length) this.#advance.run(checkpoint, this.spec.name, this.spec.version)
+        if (next === writes.length) this.advance(checkpoint)
       })
       return next
     } finally {
       this.#counts.discard()
     }
+  }
+
+  /** Writes documents in the present transaction. */
+  put(writes: Iterable<Write>): void {
+    try {
+      for (const write of writes) this.#apply(write)
+      this.#counts.flush()
+    } finally {
+      this.#counts.discard()
+    }
+  }
+
+  /** Writes the checkpoint in the present transaction. */
+  advance(checkpoint: string): void {
+    this.#advance.run(checkpoint, this.spec.name, this.spec.version)
   }
 
   /** Changes some fields of a row. SQLite rewrites each index that has one of the assigned columns, changed or not. */

@@ -3,8 +3,9 @@ import { AppError } from '../../../errors.ts'
 import type { CollectionSpec, Version } from '../../../ports/readModels.ts'
 import type { Checkpointer } from '../checkpointer.ts'
 import { WalKeeper } from '../walKeeper.ts'
-import { type Commits, RareCommits } from './commits.ts'
+import { RareCommits } from './commits.ts'
 import { fileIn } from './file.ts'
+import { LateWrites } from './lateWrites.ts'
 import { Registry } from './registry.ts'
 import type { SideFiles } from './sideFiles.ts'
 import { Table, tableName } from './table.ts'
@@ -28,8 +29,9 @@ export class Tables {
   readonly #sides: SideFiles
   readonly #wal: WalKeeper
   /** Those of a thread; undefined: each write is committed. */
-  readonly #rarely: Commits | undefined
+  readonly #rarely: RareCommits | undefined
   readonly #opened = new Map<string, Table>()
+  readonly #late = new Map<Table, LateWrites>()
 
   constructor({ dir, db, sides, checkpointer, isFilling }: Parts) {
     this.db = db
@@ -54,7 +56,13 @@ export class Tables {
         ? new Table(this.db, created, stored_as, rarely)
         : this.#sides.tableOf(side, { indexes: created.indexes, stored_as })
     this.#opened.set(name, table)
+    if (this.#rarely) this.#late.set(table, new LateWrites(table, this.#rarely))
     return table
+  }
+
+  /** The writes of a thread to a table; undefined: they are stored at once. */
+  lateWritesTo(table: Table): LateWrites | undefined {
+    return this.#late.get(table)
   }
 
   opened(version: Version): Table | undefined {
@@ -89,7 +97,10 @@ export class Tables {
   }
 
   close(): void {
-    this.#rarely?.end()
-    this.db.close()
+    try {
+      this.#rarely?.end()
+    } finally {
+      this.db.close()
+    }
   }
 }

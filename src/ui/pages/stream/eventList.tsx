@@ -12,9 +12,7 @@ const ROWS = 100
 /** The events of a stream with their positions, the newest first. */
 export const EventList = ({ tail: { events, count } }: { readonly tail: Tail }) => {
   const limit = useSignal(ROWS)
-  const names = new Map(
-    events.flatMap((event) => (event.event === 'stream:data' ? [] : [nameOf(event.data.run)])),
-  )
+  const names = new Map(events.flatMap((event) => ('run' in event.data ? [nameOf(event.data.run)] : [])))
   return (
     <>
       <Table
@@ -61,6 +59,7 @@ const columnsOf = (names: ReadonlyMap<string, string | null>): readonly Column<S
   {
     name: 'Run',
     cell: (event) => {
+      if (event.event === 'stream:expired') return null
       const run_id = event.event === 'stream:data' ? event.data.run_id : event.data.run.run_id
       return (
         <a href={linkTo(`/runs/${run_id}`)} title={run_id}>
@@ -83,5 +82,6 @@ const columnsOf = (names: ReadonlyMap<string, string | null>): readonly Column<S
 const summaryOf = ({ event, data }: StreamEvent): string => {
   if (event === 'stream:data')
     return `${data.data_type}: ${(JSON.stringify(data.payload) ?? 'undefined').slice(0, 200)}`
+  if (event === 'stream:expired') return 'earlier events are kept no longer'
   return data.run.error ? `${data.run.status}: ${data.run.error.message.slice(0, 200)}` : data.run.status
 }

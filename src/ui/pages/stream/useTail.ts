@@ -76,6 +76,7 @@ export const useTail = (stream_id: string, from: string): Followed => {
   }, [recoveries.value])
 
   useLive((update) => {
+    if (update.event === 'calls:expired') return
     const isHere = update.event === 'gap' || update.data.stream_id === stream_id
     if (!isHere) return
     if (state.value === 'complete') attempt.value++ // F2
