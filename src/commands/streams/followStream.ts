@@ -46,16 +46,22 @@ export async function* followStream(
   const activityOf = activities(deps, isWanted, project === undefined)
   let revision = start.after
   let mayBeComplete = start.mayBeComplete
+  let isReported = true
   for await (const { events, caughtUp } of deps.store.follow(stream, { after: revision, signal })) {
+    const kept = events.filter(({ event }) => event.type !== 'FactExpired')
     const found: Activity[] = []
-    const first = events[0]?.revision ?? revision + 1
-    if (first > revision + 1) yield { kind: 'expired', revision: (revision = first - 1) }
-    for (const recorded of events) {
+    const before = (kept[0]?.revision ?? (events.at(-1)?.revision ?? revision) + 1) - 1
+    if (before > revision) [revision, isReported] = [before, false]
+    if (!isReported && (kept.length > 0 || caughtUp)) {
+      yield { kind: 'expired', revision }
+      isReported = true
+    }
+    for (const recorded of kept) {
       const activity = await activityOf(recorded)
       if (activity) found.push(activity)
       revision = recorded.revision
     }
-    if (events.length > 0) yield { kind: 'activities', activities: found, revision }
+    if (kept.length > 0) yield { kind: 'activities', activities: found, revision }
     mayBeComplete ||= events.length > 0
     if (!caughtUp || !mayBeComplete || signal.aborted) continue
     const { last, isQuiet } = await deps.aggregates.streams.read(stream, (state, last) => ({
