@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig, type Role } from '../../src/process/config.ts'
+import { standInForEventStore } from '../support/openCluster.ts'
 import { deploy, publish, type Run } from '../support/build.ts'
 import { openCollector } from '../support/collector.ts'
-import { engineUrl, namedUrl, reportExercised } from '../support/engines.ts'
-import { startStandIn } from '../support/eventstoredb/index.ts'
+import { engineUrl, namedUrl } from '../support/engines.ts'
 import { parseExposition, type Scraped } from '../support/exposition.ts'
 import { openApi } from '../support/http.ts'
 import { installation, realEngines } from '../support/installation.ts'
@@ -106,12 +106,7 @@ if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
 } else {
   const cluster = suite('the metrics and traces of several nodes', { timeoutMs: 240_000 })
   cluster('are counted once, by the node that did the work; a trace crosses the nodes', async () => {
-    const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
-    if (standIn) {
-      reportExercised('EventStoreDB stand-in')
-      process.env['SVC_TEST_STAND_IN'] = standIn.url
-    }
-    engineUrl('redis')
+    const standIn = await standInForEventStore()
     try {
       await check(realEngines(tempDir(), namedUrl))
     } finally {

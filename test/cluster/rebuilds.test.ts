@@ -4,10 +4,10 @@ import { newId } from '../../src/ids.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import type { ReadModelStatus } from '../../src/projections/readModelStatus.ts'
+import { standInForEventStore } from '../support/openCluster.ts'
 import { deploy, type Event, type Project } from '../support/build.ts'
 import { cliJson } from '../support/cli.ts'
-import { engineUrl, reportExercised } from '../support/engines.ts'
-import { startStandIn } from '../support/eventstoredb/index.ts'
+import { engineUrl } from '../support/engines.ts'
 import { allOf, WORK } from '../support/exactRuns.ts'
 import { type Api, openApi } from '../support/http.ts'
 import { installation, realEngines } from '../support/installation.ts'
@@ -135,12 +135,7 @@ if (engineUrl('mongodb') === null || engineUrl('s3') === null)
   notHere(title, 'it needs SVC_TEST_MONGODB and SVC_TEST_S3')
 else
   rebuilds(title, async () => {
-    const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
-    if (standIn) {
-      reportExercised('EventStoreDB stand-in')
-      process.env['SVC_TEST_STAND_IN'] = standIn.url
-    }
-    engineUrl('redis')
+    const standIn = await standInForEventStore()
     try {
       await rebuildsUnderLoad(realEngines(tempDir()))
     } finally {

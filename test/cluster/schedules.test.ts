@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
+import { standInForEventStore } from '../support/openCluster.ts'
 import { deploy, type Run } from '../support/build.ts'
-import { engineUrl, namedUrl, reportExercised } from '../support/engines.ts'
-import { startStandIn } from '../support/eventstoredb/index.ts'
+import { engineUrl, namedUrl } from '../support/engines.ts'
 import { allOf } from '../support/exactRuns.ts'
 import type { Api } from '../support/http.ts'
 import { realEngines } from '../support/installation.ts'
@@ -29,12 +29,7 @@ if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
   const schedules = suite(title, { timeoutMs: 300_000 })
 
   schedules('start one run per tick, although a node is killed at each of some ticks', async () => {
-    const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
-    if (standIn) {
-      reportExercised('EventStoreDB stand-in')
-      process.env['SVC_TEST_STAND_IN'] = standIn.url
-    }
-    engineUrl('redis')
+    const standIn = await standInForEventStore()
     const env = realEngines(tempDir(), namedUrl)
     const nodes: ServerProcess[] = await Promise.all(
       Array.from({ length: NODES }, () => spawnServer({ env })),

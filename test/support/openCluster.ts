@@ -15,14 +15,19 @@ export interface OpenCluster {
 /** Whether this machine has the engines that a cluster needs; a stand-in replaces the event store. */
 export const hasClusterEngines = (): boolean => engineUrl('mongodb') !== null && engineUrl('s3') !== null
 
+/** Starts the stand-in for the event store if no variable names a real one; null if one does. */
+export const standInForEventStore = async (): Promise<Awaited<ReturnType<typeof startStandIn>> | null> => {
+  engineUrl('redis') // it is exercised too
+  if (engineUrl('eventStore') !== null) return null
+  const standIn = await startStandIn()
+  reportExercised('EventStoreDB stand-in')
+  process.env['SVC_TEST_STAND_IN'] = standIn.url
+  return standIn
+}
+
 /** Starts a cluster, and the stand-in for its event store if no variable names a real one. */
 export const openCluster = async (extra: NodeVariables = {}): Promise<OpenCluster> => {
-  const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
-  if (standIn) {
-    reportExercised('EventStoreDB stand-in')
-    process.env['SVC_TEST_STAND_IN'] = standIn.url
-  }
-  engineUrl('redis')
+  const standIn = await standInForEventStore()
   try {
     const cluster = await startCluster(extra)
     return {
