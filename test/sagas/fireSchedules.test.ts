@@ -2,7 +2,6 @@ import * as assert from 'uvu/assert'
 import { clock, isoOf } from '../../src/clock.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { AppError } from '../../src/errors.ts'
-import { START } from '../../src/events/event.ts'
 import type { EventOf } from '../../src/events/index.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { streamOf } from '../../src/events/streams.ts'
@@ -15,6 +14,7 @@ import { fireSchedules } from '../../src/sagas/fireSchedules.ts'
 import { runSaga } from '../../src/sagas/runSaga.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
+import { MortalNodes, nothingStored } from './mortalNodes.ts'
 import { type Node, openNode } from '../support/openNode.ts'
 
 const MINUTE = 60_000
@@ -59,9 +59,6 @@ const requestedIn = async ({ store }: Node): Promise<EventOf<'RunRequested'>[]> 
 
 const tickOf = ({ input }: EventOf<'RunRequested'>) =>
   input?.value as { cron: string; scheduled_time: string }
-
-/** The head of a log that contains nothing: a seeded directory follows none. */
-const nothingStored = { head: () => Promise.resolve(START) }
 
 type Deps = Parameters<typeof fireSchedules>[0]
 
@@ -183,49 +180,16 @@ schedule('skips a tick that could not be stored within its window, and continues
 schedule('fires each tick once on three nodes, through deaths of the node that fires', async ({ node }) => {
   const { directory } = await deployed([everyMinute], 10 * MINUTE)
   const TICKS = 12
-  let shift = 0
-  const now = () => clock.now() + shift
-  const shown = { now, monotonic: clock.monotonic }
-  const fates: ('before' | 'after')[] = []
-  const dead: Promise<never> = new Promise(() => {})
-  let alive = 0
-  /** The next node that fires dies before its append, or after it was stored and before it was acknowledged. */
-  const start = (): void => {
-    alive++
-    const process = new AbortController()
-    const { streams } = openAggregates(node.store)
-    const die = (): Promise<never> => {
-      alive--
-      process.abort()
-      return dead
-    }
-    const handle = (async (...args: Parameters<typeof streams.handle>) => {
-      const fate = fates.shift()
-      if (fate === 'before') return die()
-      const handled = await streams.handle(...args)
-      return fate === 'after' ? die() : handled
-    }) as typeof streams.handle
-    const deps = {
-      ...node,
-      aggregates: { streams: { handle } as typeof streams },
-      directory,
-      store: nothingStored,
-      logger: silent,
-      now,
-    }
-    const alarms = new Alarms({ clock: shown, lookEveryMs: 5 })
-    const signal = AbortSignal.any([process.signal, node.signal])
-    void runSaga(fireSchedules(deps), { logger: silent, clock: shown, alarms }, signal)
-  }
-  for (let n = 0; n < 3; n++) start()
-  const last = () => new Date(Math.floor(now() / MINUTE) * MINUTE).toISOString()
+  const nodes = new MortalNodes(node, directory)
+  nodes.startAll()
+  const last = () => new Date(Math.floor(nodes.now() / MINUTE) * MINUTE).toISOString()
   const timesIn = async () => (await requestedIn(node)).map((asked) => tickOf(asked).scheduled_time)
   await until(async () => (await timesIn()).includes(last()))
   for (let n = 0; n < TICKS; n++) {
-    fates.push(n % 2 === 0 ? 'before' : 'after')
-    shift += MINUTE
-    await until(async () => fates.length === 0 && (await timesIn()).includes(last()))
-    while (alive < 3) start()
+    nodes.fates.push(n % 2 === 0 ? 'before' : 'after')
+    nodes.shift += MINUTE
+    await until(async () => nodes.fates.length === 0 && (await timesIn()).includes(last()))
+    nodes.startAll()
   }
   const times = (await timesIn()).toSorted()
   assert.is(new Set(times).size, times.length, `a tick fired twice: ${times.join(', ')}`)
@@ -264,35 +228,10 @@ schedule(
       ],
       10 * MINUTE,
     )
-    let shift = 0
-    const now = () => clock.now() + shift
-    const moveTo = (time: string, more: number) => (shift = Date.parse(time) + more - clock.now())
-    const shown = { now, monotonic: clock.monotonic }
-    const fates: ('before' | 'after')[] = []
-    let alive = 0
-    const start = (): void => {
-      alive++
-      const process = new AbortController()
-      const { streams } = openAggregates(node.store)
-      const die = (): Promise<never> => {
-        alive--
-        process.abort()
-        return new Promise(() => {})
-      }
-      const handle = (async (...args: Parameters<typeof streams.handle>) => {
-        const fate = fates.shift()
-        if (fate === 'before') return die()
-        const handled = await streams.handle(...args)
-        return fate === 'after' ? die() : handled
-      }) as typeof streams.handle
-      const aggregates = { streams: { handle } as typeof streams }
-      const deps = { ...node, aggregates, directory, store: nothingStored, logger: silent, now }
-      const alarms = new Alarms({ clock: shown, lookEveryMs: 5 })
-      const signal = AbortSignal.any([process.signal, node.signal])
-      void runSaga(fireSchedules(deps), { logger: silent, clock: shown, alarms }, signal)
-    }
+    const nodes = new MortalNodes(node, directory)
+    const moveTo = (time: string, more: number) => (nodes.shift = Date.parse(time) + more - clock.now())
     moveTo(GAP, -5000)
-    for (let n = 0; n < 3; n++) start()
+    nodes.startAll()
     const fired = async (): Promise<readonly string[]> =>
       (await requestedIn(node)).map(
         (asked) =>
@@ -305,12 +244,12 @@ schedule(
     }
     for (const [n, [time, names]] of Object.entries(due).entries()) {
       moveTo(time, -5000)
-      while (alive < 3) start()
-      fates.push(n % 2 === 0 ? 'before' : 'after')
+      nodes.startAll()
+      nodes.fates.push(n % 2 === 0 ? 'before' : 'after')
       moveTo(time, 500)
       await until(async () => {
         const found = await fired()
-        return fates.length === 0 && names.every((name) => found.includes(`${name} ${time}`))
+        return nodes.fates.length === 0 && names.every((name) => found.includes(`${name} ${time}`))
       })
     }
     const found = (await fired()).toSorted()
