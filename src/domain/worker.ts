@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import { type Decider, type Folded, foreign } from './decider.ts'
 
@@ -10,7 +11,7 @@ export type WorkerCommand =
 
 type WorkerEvent = EventOf<'WorkerStarted' | 'WorkerStopped' | 'WorkerLost'>
 
-/** A worker id is used once: the worker starts, then stops or is lost. */
+/** A worker id is used once: the worker starts, then stops or is lost. One that has ended does not start (`not_found`). */
 export const worker: Decider<Life, WorkerCommand, WorkerEvent> = {
   initial: () => 'absent',
 
@@ -18,6 +19,7 @@ export const worker: Decider<Life, WorkerCommand, WorkerEvent> = {
     const { worker_id, now } = command
     switch (command.type) {
       case 'StartWorker':
+        if (life === 'gone') throw new AppError('not_found', `Worker ${worker_id} has ended`)
         return life === 'absent' ? [{ type: 'WorkerStarted', worker_id, node: command.node, at: now }] : []
       case 'StopWorker':
         return life === 'alive' ? [{ type: 'WorkerStopped', worker_id, at: now }] : []

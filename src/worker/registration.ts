@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import type { CommandDeps } from '../commands/deps.ts'
 import { startWorker } from '../commands/runs/startWorker.ts'
-import { messageOf } from '../errors.ts'
+import { isAppError, messageOf } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff, type Pauses } from '../loops/backoff.ts'
@@ -15,6 +15,8 @@ export class Registration {
   readonly #onIdentity: (worker_id: string) => void
   #worker_id = newId()
   #isLost = false
+  /** The id that is being registered, and whether the log says that it was declared lost meanwhile. */
+  #next: { readonly worker_id: string; isLost: boolean } | undefined
 
   /** `onIdentity` receives each id before it is registered. */
   constructor(
@@ -39,11 +41,33 @@ export class Registration {
     return !this.#isLost && worker_id === this.#worker_id
   }
 
+  /** The log says that a worker was declared lost. Returns whether it is this one under its current id. */
+  lost(worker_id: string): boolean {
+    if (worker_id === this.#next?.worker_id) this.#next.isLost = true
+    return this.isCurrent(worker_id)
+  }
+
+  /** Registers the id, or another one if it was declared lost before the reply arrived. */
   async register(worker_id = this.#worker_id): Promise<void> {
+    for (let id = worker_id; !(await this.#tryRegister(id)); id = newId());
+  }
+
+  /** Resolves with false if the id cannot be used: recovery ends the runs that are claimed with it. */
+  async #tryRegister(worker_id: string): Promise<boolean> {
+    const next = { worker_id, isLost: false }
+    this.#next = next
     this.#onIdentity(worker_id)
-    await startWorker(this.#deps, { worker_id, node: `${hostname()}/${process.pid}` })
+    try {
+      await startWorker(this.#deps, { worker_id, node: `${hostname()}/${process.pid}` })
+    } catch (error) {
+      if (isAppError(error, 'not_found')) return false
+      throw error
+    }
+    if (next.isLost) return false
+    this.#next = undefined
     this.#worker_id = worker_id
     this.#isLost = false
+    return true
   }
 
   /** The worker was declared lost: registers a new id until it succeeds or the signal aborts. */

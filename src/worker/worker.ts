@@ -275,7 +275,7 @@ export class Worker implements Claimer {
         const { event } = recorded
         if (isOf(recorded, 'RunStarted')) this.#claims.expectAnswer(recorded)
         else if (event.type === 'RunCancelled') this.#executions.cancel(event.run_id)
-        else if (event.type === 'WorkerLost' && this.#registration.isCurrent(event.worker_id))
+        else if (event.type === 'WorkerLost' && this.#registration.lost(event.worker_id))
           void this.#beginAgain()
       }
       this.#watched = cursor

@@ -88,6 +88,92 @@ lost('claims nothing until its new id is registered, however long that takes (W5
   await node.close()
 })
 
+lost(
+  'takes another id if the one that it registers was declared lost before it got the reply (W5)',
+  async () => {
+    const node = await openNode()
+    const build = await deployBuild(node)
+    const ids: string[] = []
+    const back = new AbortController()
+    let isStored = false
+    const broken = forwarding(node.store, {
+      async append(stream, events, expected) {
+        const isNext = events.some(({ event }) => event.type === 'WorkerStarted') && ids.length > 1
+        const appended = await node.store.append(stream, events, expected)
+        if (!isNext || back.signal.aborted) return appended
+        isStored = true
+        throw new AppError('unavailable', 'the reply was lost')
+      },
+      async *read(stream, options) {
+        if (isStored && stream === streamOf.worker(ids[1] ?? '') && !back.signal.aborted)
+          throw new AppError('unavailable', 'the store does not answer')
+        yield* node.store.read(stream, options)
+      },
+    })
+    const { worker, held } = openWorker(
+      { ...node, aggregates: openAggregates(broken) },
+      { onIdentity: (worker_id) => ids.push(worker_id) },
+      broken,
+    )
+    await worker.start()
+    await loseIt(node, ids[0] ?? '')
+    await until(() => isStored)
+    await loseIt(node, ids[1] ?? '')
+    back.abort()
+    await until(() => worker.isOpen)
+    const run = wanted(build)
+    await worker.take(run)
+    await until(() => held.length === 1)
+    const facts = await Array.fromAsync(node.store.read(streamOf.stream(run.plan.stream_id)))
+    const claim = facts.find((fact) => isOf(fact, 'RunStarted'))
+    assert.ok(claim)
+    assert.equal(await lifeOf(node, claim.event.worker_id), ['WorkerStarted'])
+    await worker.stop({ drainMs: 10 })
+    await node.close()
+  },
+)
+
+lost('takes another id if the one that it registers was declared lost while it was paused (W5)', async () => {
+  const node = await openNode()
+  const ids: string[] = []
+  const paused = Promise.withResolvers<void>()
+  let isStored = false
+  const slow = forwarding(node.store, {
+    async append(stream, events, expected) {
+      const isNext = events.some(({ event }) => event.type === 'WorkerStarted') && ids.length === 2
+      const appended = await node.store.append(stream, events, expected)
+      if (isNext) {
+        isStored = true
+        await paused.promise
+      }
+      return appended
+    },
+    async *subscribe(options) {
+      for await (const batch of node.store.subscribe(options)) {
+        yield batch
+        for (const { event } of batch.events)
+          if (event.type === 'WorkerLost' && event.worker_id === ids[1]) paused.resolve()
+      }
+    },
+  })
+  const { worker } = openWorker(
+    { ...node, aggregates: openAggregates(slow) },
+    { onIdentity: (worker_id) => ids.push(worker_id) },
+    slow,
+  )
+  await worker.start()
+  await loseIt(node, ids[0] ?? '')
+  await until(() => isStored)
+  await loseIt(node, ids[1] ?? '')
+  await until(() => worker.isOpen)
+  assert.equal(await lifeOf(node, worker.worker_id), ['WorkerStarted'])
+  await worker.stop({ drainMs: 10 })
+  await node.close()
+})
+
+const lifeOf = async ({ store }: Node, worker_id: string): Promise<string[]> =>
+  (await Array.fromAsync(store.read(streamOf.worker(worker_id)))).map(({ event }) => event.type)
+
 lost('returns the runs whose code has not begun, and may claim them again', async () => {
   const node = await openNode()
   const build = await deployBuild(node)

@@ -3,7 +3,10 @@ import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Records that a worker has started. `node` is the name of its process for operators. */
+/**
+ * Records that a worker has started. `node` is the name of its process for operators. Rejects with `not_found` if a worker
+ * with this id has ended: the reply to an earlier attempt was lost, and the worker was declared lost meanwhile.
+ */
 export const startWorker = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
   { worker_id, node }: { worker_id: string; node: string },
