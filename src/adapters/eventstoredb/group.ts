@@ -130,7 +130,7 @@ async function* join({ connection, generation, tail, name, inFlight, delivered, 
     for await (const resolved of subscription) {
       watch.heard(resolved.event?.position)
       connection.heard()
-      acks.outstanding++
+      acks.delivered(resolved)
       yield { resolved, acks }
     }
   } finally {
@@ -145,9 +145,9 @@ async function* join({ connection, generation, tail, name, inFlight, delivered, 
 
 /** Sends the acknowledgements of one turn of the event loop in one message. */
 class Acks {
-  /** Deliveries without an acknowledgement. */
-  outstanding = 0
   readonly #subscription: PersistentSubscriptionToAll
+  /** The ids of the events without an acknowledgement. An event is delivered again after its timeout, and counts once. */
+  readonly #outstanding = new Set<string | undefined>()
   #waiting: AllStreamResolvedEvent[] = []
   #due: NodeJS.Immediate | undefined
 
@@ -155,14 +155,22 @@ class Acks {
     this.#subscription = subscription
   }
 
+  get outstanding(): number {
+    return this.#outstanding.size
+  }
+
+  delivered({ event }: AllStreamResolvedEvent): void {
+    this.#outstanding.add(event?.id)
+  }
+
   add(resolved: AllStreamResolvedEvent): void {
-    this.outstanding--
+    this.#outstanding.delete(resolved.event?.id)
     this.#waiting.push(resolved)
     this.#due ??= setImmediate(() => void this.flush())
   }
 
   retry(resolved: AllStreamResolvedEvent): void {
-    this.outstanding--
+    this.#outstanding.delete(resolved.event?.id)
     this.#subscription.nack('retry', 'to be delivered again', resolved).catch(() => {})
   }
 

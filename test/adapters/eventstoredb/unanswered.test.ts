@@ -1,3 +1,8 @@
+import {
+  type EventStoreDBClient,
+  persistentSubscriptionToAllSettingsFromDefaults,
+  START,
+} from '@eventstore/db-client'
 import * as assert from 'uvu/assert'
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
 import { clock } from '../../../src/clock.ts'
@@ -5,6 +10,7 @@ import { isAppError } from '../../../src/errors.ts'
 import { newId } from '../../../src/ids.ts'
 import { fact, failureOf, numbers, payloadOf } from '../../contracts/eventStore/facts.ts'
 import { gather } from '../../contracts/eventStore/gather.ts'
+import { clientOf } from '../../support/eventstoredb/client.ts'
 import { startStandIn } from '../../support/eventstoredb/index.ts'
 import { Log } from '../../support/eventstoredb/log.ts'
 import type { Call, CallFault } from '../../support/eventstoredb/misbehaviour.ts'
@@ -125,6 +131,39 @@ unansweredTogether(
     await group.stop()
   }),
 )
+
+unansweredTogether(
+  'a consumer that got events again after their timeout, and that its server then forgets, joins again',
+  alone(async ({ standIn, store }) => {
+    const client = clientOf(standIn.url)
+    const short = persistentSubscriptionToAllSettingsFromDefaults({
+      startFrom: START,
+      messageTimeout: 100,
+      maxRetryCount: 1000,
+    })
+    await client.createPersistentSubscriptionToAll('again', short)
+    const stream = `u-${newId()}`
+    const inFlight = 3
+    const group = gather((signal) => store.consume('again', { env_id: stream, inFlight, signal }))
+    await appendOne(store, 0, stream)
+    await until(() => group.items.length > inFlight, PATIENT) // none is acknowledged yet
+    await until(async () => {
+      group.items.at(-1)?.ack() // a consumer keeps the last delivery of an event
+      return (await held(client)) === 0
+    }, PATIENT)
+    standIn.misbehave.forgetConsumers()
+    await store.append(stream, [fact(stream, 1)], 0)
+    await until(() => group.items.some(({ event }) => payloadOf(event) === 1), PATIENT)
+    await group.stop()
+    await client.dispose()
+  }),
+)
+
+/** The deliveries of the group `again` without an acknowledgement, as its server counts them. */
+const held = async (client: EventStoreDBClient): Promise<number> => {
+  const { connections } = await client.getPersistentSubscriptionToAllInfo('again')
+  return connections.reduce((sum, { inFlightMessages }) => sum + inFlightMessages, 0)
+}
 
 /** Longer than the silence after which a consumer asks the server, and shorter than the one after which it joins again. */
 const SILENCE_MS = 9000
