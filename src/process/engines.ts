@@ -135,8 +135,8 @@ export const openReadModels = async ({ readModels, dataDir }: Config, logger: Lo
     : (await import('../adapters/mongodb/index.ts')).openMongoReadModels({ url: readModels })
 
 /** Opens the embedded log for a thread, up to its present end. */
-export const openPresentLog = async (dataDir: string) =>
-  (await import('../adapters/embedded/eventStore/presentLog.ts')).openPresentLog(dataDir)
+export const openPresentLog = async (dataDir: string, onUnknown: (reason: string) => void) =>
+  (await import('../adapters/embedded/eventStore/presentLog.ts')).openPresentLog(dataDir, onUnknown)
 
 /** Opens the file of one embedded read model for a thread that fills it. */
 export const openSideFile = async (dir: string) =>

@@ -5,6 +5,8 @@ export interface Filling {
   readonly signal: AbortSignal
   /** Called with each position up to which the read model is built. */
   readonly onPosition: (position: Cursor) => void
+  /** Called with a text that names a fact of the log which this build cannot read, although no read model needs it. */
+  readonly onUnreadable?: (reason: string) => void
 }
 
 /** Builds a new read model from the log apart from this process. Does nothing where that does not help. */

@@ -26,6 +26,8 @@ export interface ProjectorOptions {
   readonly wasComplete: (name: string) => Promise<boolean>
   /** Called when the read model continues without a fact. The error names the fact. */
   readonly onSkipped: (name: string, error: unknown) => void
+  /** Called with a text that names a fact which this build cannot read, if `fill` finds one that no read model needs. */
+  readonly onUnreadable: (reason: string) => void
   /** Called first: builds a new read model apart from this process. */
   readonly fill: Fill
 }
@@ -63,11 +65,12 @@ export class Projector {
       wasComplete = () => Promise.resolve(false),
       onMoved = () => {},
       onSkipped = () => {},
+      onUnreadable = () => {},
       fill = () => Promise.resolve(),
     }: { readModels: ReadModels; store: Pick<EventStore, 'subscribe'> } & Partial<ProjectorOptions>,
   ) {
     this.name = nameOf(projection)
-    this.#options = { lingerMs, pages, wasComplete, onMoved, onSkipped, fill }
+    this.#options = { lingerMs, pages, wasComplete, onMoved, onSkipped, onUnreadable, fill }
     this.#projection = projection
     this.#readModels = readModels
     this.#log = store
@@ -115,7 +118,8 @@ export class Projector {
     const onPosition = (position: Cursor) => {
       if (!this.#hasCaughtUp) this.#position = position
     }
-    await this.#options.fill(this.#projection, { signal, onPosition }).finally(this.#filled.resolve)
+    const { fill, onUnreadable } = this.#options
+    await fill(this.#projection, { signal, onPosition, onUnreadable }).finally(this.#filled.resolve)
     if (signal.aborted) return
     const collection = await this.#readModels.writer(this.#projection)
     const skipped = await SkippedFacts.open(this.#readModels, this.name)

@@ -1,4 +1,4 @@
-import { stackOf } from '../errors.ts'
+import { PermanentError, stackOf } from '../errors.ts'
 import type { Cursor } from '../events/event.ts'
 import { type Background, keepGoing } from '../loops/keepGoing.ts'
 import { Pausable } from '../loops/pausable.ts'
@@ -40,6 +40,8 @@ export class Projectors implements Progress {
   readonly #projections: readonly Projection[]
   readonly #projectors: ReadonlyMap<string, Projector>
   #isRunning = false
+  /** Rejects when a thread that fills a read model finds a fact which this build cannot read. */
+  readonly #readable = Promise.withResolvers<never>()
   readonly #loops = new Map<string, Pausable>()
   /** Reads of the log for this process. */
   readonly reads: SharedReads
@@ -62,10 +64,19 @@ export class Projectors implements Progress {
     this.#engines = { readModels, store }
     this.#projections = projections
     this.reads = new SharedReads(store)
+    this.#readable.promise.catch(() => {}) // the watch over the catalogue reports it
+    const onUnreadable = (reason: string) =>
+      this.#readable.reject(new PermanentError('internal_server_error', reason))
     this.#projectors = new Map(
       projections.map((projection) => [
         nameOf(projection),
-        new Projector(projection, { readModels, store: this.reads, onSkipped: this.logSkipped, ...options }),
+        new Projector(projection, {
+          readModels,
+          store: this.reads,
+          onSkipped: this.logSkipped,
+          onUnreadable,
+          ...options,
+        }),
       ]),
     )
   }
@@ -120,9 +131,13 @@ export class Projectors implements Progress {
     this.#isRunning = false
   }
 
-  /** The watch reads the whole log, for which threads that fill read models need the processors first. */
+  /**
+   * The watch reads the whole log, for which threads that fill read models need the processors first. They report the first
+   * fact of an unknown type that they pass.
+   */
   async #watch(signal: AbortSignal): Promise<void> {
-    await Promise.all([...this.#projectors.values()].map(({ filled }) => filled))
+    const filled = Promise.all([...this.#projectors.values()].map((projector) => projector.filled))
+    await Promise.race([filled, this.#readable.promise])
     if (!signal.aborted) await watchCatalogue(this.#engines, signal)
   }
 

@@ -9,7 +9,11 @@ import { CommandHandler } from '../../src/domain/commandHandler.ts'
 import { project } from '../../src/domain/project.ts'
 import { isAppError } from '../../src/errors.ts'
 import { newId } from '../../src/ids.ts'
-import { openLogger } from '../../src/logger.ts'
+import { openLogger, silent } from '../../src/logger.ts'
+import type { EventStore } from '../../src/ports/eventStore.ts'
+import type { ReadModels } from '../../src/ports/readModels.ts'
+import { openFill } from '../../src/process/filling/fill.ts'
+import type { Fill } from '../../src/projections/fill.ts'
 import { Projectors } from '../../src/projections/projectors.ts'
 import { failureOf } from '../contracts/eventStore/facts.ts'
 import { exampleOf } from '../events/examples.ts'
@@ -27,9 +31,16 @@ const metadata = { env_id: 'env', correlation_id: 'c' }
 const newer = { ...metadata, v: 2 }
 const forgotten = { type: 'RunForgotten', run_id: '1' }
 
+type PlantedFact = readonly [event: object, metadata: object]
+
 /** A log of these facts, each in a stream of its own, read by the projectors of this build. */
-const projectedFrom = async (...facts: readonly (readonly [event: object, metadata: object])[]) => {
-  const dir = tempDir()
+const projectedFrom = (...facts: readonly PlantedFact[]) => projectedIn(tempDir(), facts)
+
+const projectedIn = async (
+  dir: string,
+  facts: readonly PlantedFact[],
+  fillOf?: (engines: { readonly store: EventStore; readonly readModels: ReadModels }) => Fill,
+) => {
   await openEventStore({ dir }).close()
   plantStored(
     dir,
@@ -44,6 +55,7 @@ const projectedFrom = async (...facts: readonly (readonly [event: object, metada
     readModels,
     logger: openLogger((line) => void printed.push(line)),
     onGivenUp: (reason) => void reasons.push(reason),
+    ...(fillOf && { fill: fillOf({ store, readModels }) }),
   })
   const background = new AbortController()
   const running = projectors.run(background.signal)
@@ -100,6 +112,23 @@ unprocessable('of an unknown type is named', async () => {
   assert.is(
     await reason(),
     'The watch over the catalogue was stopped: The fact RunForgotten v1, id id-0, revision 0 of s-0, cursor 0000000000000001 cannot be processed: this build knows no such type',
+  )
+  await close()
+})
+
+unprocessable('of an unknown type is named while threads still fill read models', async () => {
+  const dir = tempDir()
+  const started: PlantedFact = [exampleOf.ProjectCreated, metadata]
+  const { reason, close } = await projectedIn(dir, [started, [forgotten, metadata]], (engines) => {
+    const fill = openFill({ dataDir: dir, ...engines, logger: silent, leastFacts: 1 })
+    return async (projection, filling) => {
+      await fill(projection, filling)
+      if (!filling.signal.aborted) await once(filling.signal, 'abort') // none of them ends
+    }
+  })
+  assert.is(
+    await reason(),
+    'The watch over the catalogue was stopped: The fact RunForgotten v1, id id-1, revision 0 of s-1, cursor 0000000000000002 cannot be processed: this build knows no such type',
   )
   await close()
 })

@@ -7,7 +7,7 @@ import type { EventStore } from '../../ports/eventStore.ts'
 import type { Fill, Filling } from '../../projections/fill.ts'
 import { nameOf, type Projection } from '../../projections/projection.ts'
 import { recordSkipped } from '../../projections/skippedFacts.ts'
-import type { FromThread, Member, ToThread } from './messages.ts'
+import type { AboutMember, FromThread, Member, ToThread } from './messages.ts'
 
 /** A shorter log is folded before a thread has loaded its code. */
 const LEAST_FACTS = 50_000
@@ -33,7 +33,7 @@ interface Deps {
 /** A read model that waits for its thread. */
 interface Waiting extends Filling, Member {
   readonly weight: number
-  readonly settle: PromiseWithResolvers<FromThread | null>
+  readonly settle: PromiseWithResolvers<AboutMember | null>
 }
 
 /**
@@ -45,14 +45,14 @@ export const openFill = ({ dataDir, store, readModels, logger, leastFacts = LEAS
   const { apart } = readModels
   if (!apart) return () => Promise.resolve()
   let beginning: Waiting[] = []
-  const inThread = (projection: Projection, dir: string, filling: Filling): Promise<FromThread | null> => {
+  const inThread = (projection: Projection, dir: string, filling: Filling): Promise<AboutMember | null> => {
     if (beginning.length === 0)
       setImmediate(() => {
         for (const members of divided(beginning)) void runThread({ dataDir, members })
         beginning = []
       })
     const { name, version } = projection
-    const settle = Promise.withResolvers<FromThread | null>()
+    const settle = Promise.withResolvers<AboutMember | null>()
     beginning.push({ ...filling, name, version, dir, weight: weightOf(projection), settle })
     return settle.promise
   }
@@ -129,9 +129,10 @@ const runThread = async ({
   for (const { signal } of members) signal.addEventListener('abort', stop)
   stop()
   const byName = new Map(members.map((each) => [nameOf(each), each]))
-  const ended = new Map<string, FromThread>()
+  const ended = new Map<string, AboutMember>()
   worker.on('message', (message: FromThread) => {
-    if ('position' in message) byName.get(message.name)?.onPosition(message.position)
+    if ('unreadable' in message) for (const each of members) each.onUnreadable?.(message.unreadable)
+    else if ('position' in message) byName.get(message.name)?.onPosition(message.position)
     else ended.set(message.name, message)
   })
   const failure = await new Promise<unknown>((resolve) => {

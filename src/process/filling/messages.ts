@@ -13,8 +13,11 @@ export interface ToThread {
 }
 
 /** About one read model: its position; or that it is complete, without some facts; or why it was given up. */
-export type FromThread = { readonly name: string } & (
+export type AboutMember = { readonly name: string } & (
   | { readonly position: string }
   | { readonly skipped: readonly SkippedFactDoc[] }
   | { readonly failure: string }
 )
+
+/** `unreadable`: a text that names a fact which this build cannot read. */
+export type FromThread = AboutMember | { readonly unreadable: string }

@@ -49,7 +49,7 @@ const fill = async (member: Member, reads: SharedReads, signal: AbortSignal): Pr
 const stop = new AbortController()
 parentPort?.on('message', () => stop.abort())
 slices.lengthen(SLICE_MS)
-const log = await openPresentLog(dataDir)
+const log = await openPresentLog(dataDir, (unreadable) => send({ unreadable }))
 const reads = new SharedReads(log)
 await Promise.all(
   members.map((member) =>

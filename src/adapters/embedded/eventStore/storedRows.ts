@@ -8,7 +8,7 @@ import { isIntact } from './checksum.ts'
 import { cursorOf } from './cursors.ts'
 import { damagedLog } from './damagedLog.ts'
 import { type ParsedRow, parseRow, PARSED_ROW_LENGTH, type Remains } from './logRows.ts'
-import { wantedIn } from './wantedFacts.ts'
+import { wantedIn, type WantedTypes } from './wantedFacts.ts'
 
 /** `entries`: a JSON text with its checksum; damage can turn it into a value of another type. */
 type LogRow = [count: number, entries: unknown]
@@ -85,7 +85,7 @@ export class StoredRows {
   /** The same for facts of some types, or all of them. Rows are not cached: nothing reads them soon again. */
   scanAfter(
     position: number,
-    wanted: ReadonlySet<string> | null,
+    wanted: WantedTypes | null,
     { limit, length }: { readonly limit: number; readonly length: number },
   ): Pick<LogPart, 'events' | 'upTo'> {
     if (position >= this.#last) return { events: [], upTo: position }

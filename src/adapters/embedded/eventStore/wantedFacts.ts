@@ -4,6 +4,9 @@ import { cursorOf } from './cursors.ts'
 import { damagedLog } from './damagedLog.ts'
 import { type Entry, parseRow, recordedOf } from './logRows.ts'
 
+/** Selects facts by their type. */
+export type WantedTypes = Pick<ReadonlySet<string>, 'has'>
+
 /** The end of an entry, and the comma before the next element. Payloads may contain the same characters. */
 const END = '}],'
 const [QUOTE, BRACKET] = [0x22, 0x5b]
@@ -14,7 +17,7 @@ const HEAD = /\["[^"\\]*",\d+,"[^"\\]*","[^"\\]*",\{"type":"([^"\\]*)"/y
  * Returns the facts of some types, or all of them, in a row. It parses only these, if it can divide the row without doubt:
  * the facts of one type are often a fraction of the log.
  */
-export const wantedIn = (row: StoredRow, wanted: ReadonlySet<string> | null): readonly Recorded[] => {
+export const wantedIn = (row: StoredRow, wanted: WantedTypes | null): readonly Recorded[] => {
   const { first, count, text } = row
   const found = wanted && divided(row)
   if (!wanted || !found) {
