@@ -179,6 +179,36 @@ export const uploadsContract = (name: string, open: () => Promise<OpenUploads>):
     assert.equal(await pending(blobs, key), [])
   })
 
+  /** The outcomes of completions at the same time as other work. */
+  const completedBeside = async (
+    blobs: Blobs,
+    beside: (key: string, id: string, part: UploadedPart) => Promise<unknown>,
+  ): Promise<Set<string>> => {
+    const outcomes = new Set<string>()
+    for (let round = 0; round < 40; round++) {
+      const key = newId()
+      const id = await blobs.createUpload(key)
+      const part = await put(blobs, key, id, 1, Buffer.from('x'))
+      const [completed] = await Promise.allSettled([
+        blobs.completeUpload(key, id, [part]),
+        beside(key, id, part),
+      ])
+      if (completed.status === 'fulfilled') outcomes.add('done')
+      else outcomes.add(isAppError(completed.reason) ? completed.reason.code : String(completed.reason))
+    }
+    return outcomes
+  }
+
+  uploads(
+    'a completion at the same time as an abort or a completion succeeds or is not_found',
+    async ({ blobs }) => {
+      const aborted = await completedBeside(blobs, (key, id) => blobs.abortUpload(key, id))
+      const completed = await completedBeside(blobs, (key, id, part) => blobs.completeUpload(key, id, [part]))
+      for (const outcome of [...aborted, ...completed])
+        assert.ok(['done', 'not_found'].includes(outcome), outcome)
+    },
+  )
+
   uploads('an upload belongs to its key', async ({ blobs }) => {
     const key = newId()
     const id = await blobs.createUpload(key)

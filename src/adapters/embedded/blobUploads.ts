@@ -81,7 +81,10 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
 
     async completeUpload(key, uploadId, parts) {
       const folder = await folderOf(key, uploadId)
-      const files = await filesOf(folder, checkedParts(parts))
+      const files = await filesOf(folder, checkedParts(parts)).catch(async (error: unknown) => {
+        await folderOf(key, uploadId) // throws if the upload has ended meanwhile: its parts are not wrong
+        throw error
+      })
       const whole = join(scratch, newId())
       try {
         const size = await concatenate(files, whole)
