@@ -19,7 +19,8 @@ export type UploadState =
 export type UploadCommand =
   | { readonly type: 'BeginUpload'; readonly upload: Upload }
   | { readonly type: 'AddPart'; readonly part: Part; readonly now: string }
-  | { readonly type: 'JoinParts' }
+  /** `parts`: the number of parts that were joined, from the first one. */
+  | { readonly type: 'JoinParts'; readonly parts: number }
   | { readonly type: 'CompleteUpload' }
   /** `seen`: the status that the caller read. An upload whose completion has begun since then does not end. */
   | {
@@ -51,7 +52,7 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
           { type: 'PartUploaded', upload_id, ...command.part, ...replacedBy(command.part, state.parts) },
         ]
       case 'JoinParts': // the append decides between a completion and a cancellation
-        return status === 'pending' ? [{ type: 'UploadJoined', upload_id }] : []
+        return status === 'pending' ? [{ type: 'UploadJoined', upload_id, parts: command.parts }] : []
       case 'CompleteUpload':
         return status === 'completed' ? [] : [{ type: 'UploadCompleted', upload_id }] // a repeat is a no-op
       case 'AbortUpload':
@@ -77,7 +78,9 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
         return state
       }
       case 'UploadJoined':
-        return 'upload' in state ? { ...state, status: 'joined' } : state
+        return 'upload' in state
+          ? { ...state, status: 'joined', parts: joinedOf(state.parts, event.parts) }
+          : state
       case 'UploadCompleted':
         return 'upload' in state ? { ...state, status: 'completed' } : state
       case 'UploadAborted':
@@ -87,6 +90,10 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
     }
   },
 }
+
+/** A part that arrived while the others were joined is not in the content. */
+const joinedOf = (parts: ReadonlyMap<number, Part>, joined = Infinity): Map<number, Part> =>
+  new Map([...parts].filter(([part_number]) => part_number <= joined))
 
 const replacedBy = (part: Part, parts: ReadonlyMap<number, Part>): { replaced_size?: number } => {
   const replaced = parts.get(part.part_number)

@@ -45,7 +45,11 @@ export const PartUploaded = fact('PartUploaded', {
 })
 
 /** The parts were joined. From now on the upload cannot be cancelled, and its content becomes a file. */
-export const UploadJoined = fact('UploadJoined', { upload_id: Id })
+export const UploadJoined = fact('UploadJoined', {
+  upload_id: Id,
+  /** The number of the last part that was joined; absent in facts of earlier versions. A later one may have arrived meanwhile. */
+  parts: Type.Optional(Type.Integer()),
+})
 
 /** The joined parts are a file. */
 export const UploadCompleted = fact('UploadCompleted', { upload_id: Id })

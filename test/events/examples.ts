@@ -190,7 +190,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     etag: '"e"',
     blob_etag: 'e',
   },
-  UploadJoined: { type: 'UploadJoined', upload_id: 'u' },
+  UploadJoined: { type: 'UploadJoined', upload_id: 'u', parts: 2 },
   UploadCompleted: { type: 'UploadCompleted', upload_id: 'u' },
   UploadAborted: { type: 'UploadAborted', upload_id: 'u', reason: 'expired' },
   DomainRegistered: {

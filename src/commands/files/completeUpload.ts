@@ -34,7 +34,7 @@ export const completeUpload = async (deps: Deps, ref: UploadRef, cause: EnvCause
     checkFileSize(deps.quotas, env_id, size) // its parts were counted when they arrived
     try {
       await joinParts(deps, known.upload, parts, size)
-      await aggregates.uploads.handle(stream, { type: 'JoinParts' }, cause)
+      await aggregates.uploads.handle(stream, { type: 'JoinParts', parts: parts.length }, cause)
     } catch (error) {
       if (!isAppError(error, 'not_found') || !(await isCompleted(deps, known.upload))) throw error
       return completeUpload(deps, ref, cause)

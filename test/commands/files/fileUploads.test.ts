@@ -68,14 +68,14 @@ const uploadKeys = async (upload_id: string): Promise<Upload> => {
   throw new Error('Expected an upload')
 }
 /** Completes an upload on a node that dies before it stores a fact of the type. */
-const dying = (type: EventType, ref: { upload_id: string }) => {
+const dying = (type: EventType, ref: { upload_id: string }, blobs: Blobs = node.blobs) => {
   const store = forwarding(node.store, {
     append: (stream, events, expected) =>
       events.some(({ event }) => event.type === type)
         ? Promise.reject(new AppError('unavailable', 'The node is dead'))
         : node.store.append(stream, events, expected),
   })
-  const dead = { ...deps, store, aggregates: openAggregates(store) }
+  const dead = { ...deps, blobs, store, aggregates: openAggregates(store) }
   return refusedWith('unavailable', () => completeUpload(dead, ref, cause))
 }
 
@@ -209,25 +209,43 @@ uploads('begins once for one id', async () => {
   assert.equal(await begin('once', null, again), await begin('once', null, again))
 })
 
+/** Blobs that join the parts of an upload while the fact of another part is stored. */
+const withLatePart = (upload_id: string, part_number: number): Blobs => ({
+  ...node.blobs,
+  async completeUpload(...args) {
+    const part = { part_number, size: 5, etag: '"late"', blob_etag: 'late' }
+    const command = { type: 'AddPart', part, now: clock.iso() } as const
+    await deps.aggregates.uploads.handle(streamOf.upload(upload_id), command, cause)
+    return node.blobs.completeUpload(...args)
+  },
+})
+
 uploads(
   'resolves with the same file again, although a part arrived while its parts were joined',
   async () => {
     const { upload_id, path } = await begin()
     await put(upload_id, 1, 'content')
-    const blobs: Blobs = {
-      ...node.blobs,
-      async completeUpload(...args) {
-        const part = { part_number: 3, size: 5, etag: '"late"', blob_etag: 'late' }
-        const command = { type: 'AddPart', part, now: clock.iso() } as const
-        await deps.aggregates.uploads.handle(streamOf.upload(upload_id), command, cause)
-        return node.blobs.completeUpload(...args)
-      },
-    }
-    const file = await completeUpload({ ...deps, blobs }, { upload_id }, cause)
+    const file = await completeUpload({ ...deps, blobs: withLatePart(upload_id, 3) }, { upload_id }, cause)
     assert.equal(await completeUpload(deps, { upload_id }, cause), file)
     assert.is(await contentAt(path), 'content')
   },
 )
+
+for (const late of [2, 3])
+  uploads(
+    `consists of the parts that were joined, although part ${late} arrived meanwhile and its node died then`,
+    async () => {
+      const { upload_id, path } = await begin()
+      await put(upload_id, 1, 'content')
+      const other = await begin()
+      await put(other.upload_id, 1, 'content')
+      await dying('FileStored', { upload_id }, withLatePart(upload_id, late))
+      const { size, etag } = await completeUpload(deps, { upload_id }, cause)
+      const expected = await completeUpload(deps, { upload_id: other.upload_id }, cause)
+      assert.equal([size, etag], [7, expected.etag])
+      assert.is(await contentAt(path), 'content')
+    },
+  )
 
 uploads(
   'begins once for one id, also if a repeat arrives when its plan is used up by the first',
