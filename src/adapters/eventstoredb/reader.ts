@@ -97,11 +97,14 @@ export class Reader {
     return event?.event ? Number(event.event.revision) : null
   }
 
-  /** Whether events of a stream expire. False also if the server ended the read of the metadata too early. */
+  /**
+   * Whether events of a stream expire, or an operator has truncated it. False also if the server ended the read of the metadata
+   * too early.
+   */
   async expires(stream: string): Promise<boolean> {
     const [metadata] = await this.#newestOf(`$$${this.#prefix}${stream}`)
     const fields = metadata?.event?.data
-    return typeof fields === 'object' && fields !== null && '$maxAge' in fields
+    return typeof fields === 'object' && fields !== null && ('$maxAge' in fields || '$tb' in fields)
   }
 
   async #newestOf(name: string): Promise<[newest: ResolvedEvent | undefined, isMissing: boolean]> {

@@ -16,6 +16,7 @@ import { WrappedKeys } from '../../../src/secrets/wrappedKeys.ts'
 import { newId } from '../../../src/ids.ts'
 import { facts } from '../../contracts/eventStore/facts.ts'
 import { eventsOf, gather } from '../../contracts/eventStore/gather.ts'
+import { clientOf } from '../../support/eventstoredb/client.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
 import { until } from '../../support/until.ts'
@@ -80,6 +81,21 @@ expire(
     standIn.misbehave.heal()
     await store.expire(stream, 1)
     await until(() => store.isExpired(stream))
+  }),
+)
+
+expire(
+  'a stream that an operator has truncated has expired, and continues',
+  alone(async ({ standIn, store }) => {
+    const client = clientOf(standIn.url)
+    const stream = `e-${newId()}`
+    await store.append(stream, facts(stream, 2), 'none')
+    await client.setStreamMetadata(stream, { truncateBefore: 2 })
+    assert.ok(await store.isExpired(stream))
+    assert.equal(await payloadsIn(store, stream), [])
+    await store.append(stream, facts(stream, 1, 2), 1)
+    assert.equal(await payloadsIn(store, stream), [2])
+    await client.dispose()
   }),
 )
 
