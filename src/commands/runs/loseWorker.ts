@@ -6,12 +6,16 @@ import { everyDoc } from '../../loops/everyDoc.ts'
 import { runsOn } from '../../projections/runs.ts'
 import type { CommandDeps } from '../deps.ts'
 
+/** So many streams that do not answer, one after the other, are an outage of the event store: the others are not asked. */
+const OUTAGE = 3
+
 type Deps = Pick<CommandDeps, 'aggregates'> & { readonly views: Pick<CommandDeps['views'], 'runs'> }
 
 /**
  * Ends the runs of a dead worker as lost through no fault of their own: each starts again as its next attempt, or fails
  * with `worker_lost` (I3). The worker is marked lost last, so this can be repeated after a crash. Resolves with the
- * number of lost runs. A run whose stream has a defect does not keep the others: the first defect is thrown at the end.
+ * number of lost runs. A run whose stream has a defect or does not answer does not keep the others: the first failure is thrown
+ * at the end. After failures that may pass the worker is not marked, because the recovery is tried again.
  */
 export const loseWorker = async (
   { aggregates, views }: Deps,
@@ -19,6 +23,8 @@ export const loseWorker = async (
 ): Promise<number> => {
   let lost = 0
   const defects: unknown[] = []
+  const unanswered: unknown[] = []
+  let inARow = 0
   const left = { id: 'run_id', equal: {}, sort: 'running_on', ...runsOn(worker_id) } as const
   const error = { code: 'worker_lost', message: 'The worker died before the run ended' }
   for await (const { run_id, stream_id, env_id } of everyDoc(views.runs, left)) {
@@ -34,11 +40,14 @@ export const loseWorker = async (
     try {
       const { events } = await aggregates.streams.handle(streamOf.stream(stream_id), command, cause)
       if (events.length > 0) lost++
-    } catch (defect) {
-      if (isRetryable(defect)) throw defect
-      defects.push(defect)
+      inARow = 0
+    } catch (failure) {
+      if (!isRetryable(failure)) defects.push(failure)
+      else if (++inARow === OUTAGE) throw failure
+      else unanswered.push(failure)
     }
   }
+  if (unanswered.length > 0) throw unanswered[0]
   await aggregates.workers.handle(
     streamOf.worker(worker_id),
     { type: 'LoseWorker', worker_id, now: clock.iso() },

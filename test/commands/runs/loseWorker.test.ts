@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import type { EventOf } from '../../../src/events/index.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
+import { runsOn } from '../../../src/projections/runs.ts'
 import type { Collection, Doc } from '../../../src/ports/readModels.ts'
 import { AppError } from '../../../src/errors.ts'
 import { deadWorkers } from '../../../src/commands/runs/deadWorkers.ts'
@@ -119,6 +120,50 @@ recovery('of one run with a defect does not keep the others', async ({ node }) =
   )
   await node.views.settled()
   assert.equal(await statuses(node, others), ['failed worker_lost'])
+})
+
+recovery('of one run whose stream does not answer does not keep the others', async ({ node }) => {
+  const dead = await startWorker(node)
+  const runs = await Promise.all(Array.from({ length: 4 }, () => startRun(node, dead)))
+  await node.views.settled()
+  const first = { equal: {}, sort: 'running_on', ...runsOn(dead), limit: 1, offset: 0 } as const
+  const [silent] = (await node.views.runs.find(first)).items
+  let asked = 0
+  const handle = ((stream, ...rest) => {
+    if (stream !== streamOf.stream(silent?.stream_id ?? ''))
+      return node.aggregates.streams.handle(stream, ...rest)
+    asked++
+    return Promise.reject(new AppError('unavailable', 'the stream does not answer'))
+  }) as typeof node.aggregates.streams.handle
+  const streams = { handle } as Node['aggregates']['streams']
+  const cut = { aggregates: { ...node.aggregates, streams }, views: node.views }
+  await loseWorker(cut, { worker_id: dead }).then(
+    () => assert.unreachable('expected the failure'),
+    (error: Error) => assert.is(error.message, 'the stream does not answer'),
+  )
+  await node.views.settled()
+  const others = runs.filter(({ run_id }) => run_id !== silent?.run_id)
+  assert.equal([others.length, asked], [3, 1])
+  assert.equal(await statuses(node, others), ['failed worker_lost'])
+  assert.is((await node.views.workers.get(dead))?.alive, true) // its recovery goes on
+})
+
+recovery('does not ask for every run while the event store is away', async ({ node }) => {
+  const dead = await startWorker(node)
+  await Promise.all(Array.from({ length: 10 }, () => startRun(node, dead)))
+  await node.views.settled()
+  let asked = 0
+  const handle = (() => {
+    asked++
+    return Promise.reject(new AppError('unavailable', 'the store does not answer'))
+  }) as typeof node.aggregates.streams.handle
+  const streams = { handle } as Node['aggregates']['streams']
+  const cut = { aggregates: { ...node.aggregates, streams }, views: node.views }
+  await loseWorker(cut, { worker_id: dead }).then(
+    () => assert.unreachable('expected the failure'),
+    (error: Error) => assert.is(error.message, 'the store does not answer'),
+  )
+  assert.ok(asked < 5, `asked ${asked} times`)
 })
 
 recovery('twice is once', async ({ node }) => {
