@@ -50,6 +50,7 @@ export class Projector {
   readonly #options: ProjectorOptions
   readonly #filled = Promise.withResolvers<void>()
   #position: Cursor = START
+  #stored: Cursor = START
   #hasCaughtUp = false
   /** Monotonic milliseconds at which it last contained the whole log, or began. */
   #wholeAt = 0
@@ -86,6 +87,15 @@ export class Projector {
     return this.#position
   }
 
+  get projection(): Projection {
+    return this.#projection
+  }
+
+  /** The checkpoint that it has stored, or found at its begin; `START` while it does not run. */
+  get stored(): Cursor {
+    return this.#stored
+  }
+
   /** Resolves when nothing apart from this process builds the read model any more. */
   get filled(): Promise<void> {
     return this.#filled.promise
@@ -114,6 +124,14 @@ export class Projector {
 
   /** Runs until the signal aborts; rejects when an engine refuses. `run` may be called again: it resumes. */
   async run(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#run(signal)
+    } finally {
+      this.#stored = START
+    }
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
     this.#wholeAt ||= clock.monotonic()
     const onPosition = (position: Cursor) => {
       if (!this.#hasCaughtUp) this.#position = position
@@ -131,12 +149,14 @@ export class Projector {
     if (position < this.#position) this.#hasCaughtUp = false // the documents were removed: P3 applies again
     this.#hasCaughtUp ||= checkpoint !== null && (await this.#options.wasComplete(this.name))
     this.#position = position
+    this.#stored = position
     let unstored = 0
     const pages = this.#log.subscribe({ after: this.#position, types: this.#projection.handles, signal })
     for await (const { events, cursor, caughtUp } of this.#gathered(pages)) {
       const catchesUp: boolean = caughtUp && !this.#hasCaughtUp
       if (writer.concern(events) || ++unstored >= IDLE_BATCHES || catchesUp) {
         await writer.store(events, { reached: this.#position, cursor })
+        this.#stored = cursor
         unstored = 0
       }
       this.#position = cursor

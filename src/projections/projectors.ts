@@ -8,6 +8,7 @@ import { allProjections } from './index.ts'
 import { nameOf, type Projection } from './projection.ts'
 import { Projector, type ProjectorOptions } from './projector.ts'
 import { SharedReads } from './sharedReads.ts'
+import { watchRestored } from './watchRestored.ts'
 import { watchCatalogue } from './watchCatalogue.ts'
 
 /** A read model that has not caught up with the log yet, and the position up to which it is built. */
@@ -39,6 +40,7 @@ export class Projectors implements Progress {
   readonly #engines: { readonly readModels: ReadModels; readonly store: EventStore }
   readonly #projections: readonly Projection[]
   readonly #projectors: ReadonlyMap<string, Projector>
+  readonly #restoredLookMs: number | undefined
   #isRunning = false
   /** Rejects when a thread that fills a read model finds a fact which this build cannot read. */
   readonly #readable = Promise.withResolvers<never>()
@@ -52,17 +54,21 @@ export class Projectors implements Progress {
     logger,
     onGivenUp = () => {},
     projections = allProjections,
+    restoredLookMs,
     ...options
   }: {
     readModels: ReadModels
     store: EventStore
     /** Those of another build, in tests. */
     projections?: readonly Projection[]
+    /** Pauses between looks for read models that were restored, milliseconds. */
+    restoredLookMs?: number
   } & Omit<Background, 'signal'> &
     Partial<ProjectorOptions>) {
     this.#background = { logger, onGivenUp }
     this.#engines = { readModels, store }
     this.#projections = projections
+    this.#restoredLookMs = restoredLookMs
     this.reads = new SharedReads(store)
     this.#readable.promise.catch(() => {}) // the watch over the catalogue reports it
     const onUnreadable = (reason: string) =>
@@ -126,6 +132,15 @@ export class Projectors implements Progress {
       const run = (until: AbortSignal) => loop.run((part) => projector.run(part), until)
       return keepGoing(`The projector of ${name}`, run, background)
     })
+    const restored = {
+      ...this.#engines,
+      projectors: [...this.#projectors.values()],
+      logger: background.logger,
+    }
+    const again = (name: string) => this.pausing(name, async () => {})
+    const watchRestores = (until: AbortSignal) =>
+      watchRestored({ ...restored, again, lookMs: this.#restoredLookMs }, until)
+    running.push(keepGoing('The watch over restored read models', watchRestores, background))
     running.push(keepGoing('The watch over the catalogue', (until) => this.#watch(until), background))
     await Promise.all(running)
     this.#isRunning = false
