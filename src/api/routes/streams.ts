@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { nameConsumer } from '../../commands/streams/nameConsumer.ts'
 import { positionOf, startOfStream } from '../../commands/streams/startOfStream.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, isRetryable, stackOf } from '../../errors.ts'
 import { type Cursor, START } from '../../events/event.ts'
 import { envEvents, publishedEvent, streamEvents } from '../openapi/streamEvents.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
@@ -35,14 +35,14 @@ const resumeAt = ({ ctx }: Pick<Ask, 'ctx'>, from: string | undefined): string |
 
 /**
  * Replies with a live stream, which counts as open until its connection ends. `prepare` may still reject; `serve` writes
- * the events.
+ * the events. If it fails, the stream ends: its client continues after an outage, and a defect is logged.
  */
 export const openStream = async <T>(
-  ask: Pick<Ask, 'ctx' | 'deps' | 'credential' | 'hold'>,
+  ask: Pick<Ask, 'ctx' | 'deps' | 'credential' | 'hold' | 'request_id'>,
   prepare: () => Promise<T>,
   serve: (client: SseReply, prepared: T) => Promise<void>,
 ): Promise<typeof own> => {
-  const { ctx, deps, credential } = ask
+  const { ctx, deps, credential, request_id } = ask
   const leave = deps.openCounts.enter(credential.env_id, 'streams')
   ctx.res.once('close', leave)
   try {
@@ -50,7 +50,11 @@ export const openStream = async <T>(
     if (ctx.res.closed) throw new AppError('unavailable', 'The client left before the reply')
     const client = new SseReply(ctx)
     ask.hold({ gone: client.gone, end: () => client.end() })
-    void serve(client, prepared).catch(() => client.end())
+    void serve(client, prepared).catch((error: unknown) => {
+      if (!isRetryable(error) && !client.gone.aborted)
+        deps.logger.error('A live stream failed', { request_id, error: stackOf(error) })
+      client.end()
+    })
     return own
   } catch (error) {
     leave()
