@@ -16,6 +16,8 @@ import { runToEnd, type RunToEndDeps } from './runToEnd.ts'
 
 /** Number of remembered run ids, so that no claim is executed twice. */
 const REMEMBERED = 16_384
+/** Number of remembered cancellations of other runs. A claim whose reply arrives later than seconds counts as lost. */
+const CANCELLED = 4096
 
 /**
  * The runs that this process executes, from their claim to their terminal fact. Runs whose code has not begun
@@ -29,6 +31,8 @@ export class Executions {
   readonly inProgress = new InProgress()
   readonly meter = new RunMeter()
   readonly #begun = new BoundedMap<string, true>(REMEMBERED)
+  /** Cancelled runs that do not execute here: the reply to the claim of one may arrive after its cancellation. */
+  readonly #cancelled = new BoundedMap<string, true>(CANCELLED)
   readonly #returned: (run_id: string) => void
   /** The worker stops: runs whose code has not begun are returned. */
   #isReturning = false
@@ -151,7 +155,8 @@ export class Executions {
     const actor = plan.evaluator ? actorOf(carrier.metadata) : byRun(run_id)
     const callCause = { ...cause, ...actor }
     const inHand = this.#inHand(plan, carrier, execution)
-    if (isLost) execution.cancel.abort(LOST)
+    if (this.#cancelled.get(run_id)) execution.cancel.abort()
+    else if (isLost) execution.cancel.abort(LOST)
     else if (this.#isClosing || (this.#isReturning && !this.#isNeeded(plan))) execution.cancel.abort(RETURNED)
     this.inProgress.begin()
     void runToEnd(this.#deps, { inHand, cause, callCause, worker_id, execution }).finally(() => {
@@ -163,7 +168,9 @@ export class Executions {
   }
 
   cancel(run_id: string): void {
-    this.#executions.get(run_id)?.cancel.abort()
+    const execution = this.#executions.get(run_id)
+    if (execution) execution.cancel.abort()
+    else this.#cancelled.set(run_id, true)
   }
 
   /** Ends every run as lost, as the recovery does, because the worker was declared lost. */
