@@ -1,6 +1,7 @@
 import { dispatchEvent } from '../commands/events/dispatchEvent.ts'
 import { claimRun } from '../commands/runs/claimRun.ts'
 import { claimsOf } from '../commands/runs/claimsOf.ts'
+import { isRetryable, stackOf } from '../errors.ts'
 import { isOf, type Recorded } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
 import type { RunPlan } from '../events/run.ts'
@@ -63,13 +64,21 @@ export class Claims {
   /** W4: executes a claim of this worker unless its append gets a reply in time. */
   expectAnswer(started: Recorded<EventOf<'RunStarted'>>): void {
     const { run_id, stream_id, worker_id } = started.event
+    let isLogged = false
     const isOpen = () => worker_id === this.#worker.idNow() && !this.#worker.has(run_id)
     const look = async () => {
       if (!isOpen()) return
       try {
         const claimed = await this.#claimedBefore(stream_id, (plan) => plan.run_id === run_id)
         this.#worker.begin(claimed, started, worker_id)
-      } catch {
+      } catch (error) {
+        if (!isRetryable(error) && !isLogged) {
+          this.#deps.logger.error('A claim without a reply could not be read; its run waits until it can', {
+            run_id,
+            error: stackOf(error),
+          })
+          isLogged = true
+        }
         later() // the store is unavailable: the reply may still arrive
       }
     }

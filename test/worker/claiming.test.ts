@@ -168,6 +168,39 @@ claim(
   },
 )
 
+claim('is named in the log when a defect keeps the worker from reading it', async ({ node, build }) => {
+  const run = wanted(build)
+  const stream = streamOf.stream(run.plan.stream_id)
+  let isStored = false
+  const broken = forwarding(node.store, {
+    async append(to, ...rest) {
+      const appended = await node.store.append(to, ...rest)
+      if (to !== stream) return appended
+      isStored = true
+      throw new AppError('unavailable', 'No answer')
+    },
+    async *read(from, options) {
+      if (isStored && from === stream)
+        throw new AppError('internal_server_error', 'A fact cannot be processed')
+      yield* node.store.read(from, options)
+    },
+    consume: (group, { signal }) => node.store.consume(group, { types: ['OrgChanged'], signal }),
+  })
+  const lines: unknown[] = []
+  const logger = { ...silent, error: (...line: unknown[]) => void lines.push(line) }
+  const { worker } = openWorker(
+    { ...node, logger, aggregates: openAggregates(broken) },
+    { answeredMs: 10 },
+    broken,
+  )
+  await worker.start()
+  await worker.take(run).catch(() => {})
+  await until(() => lines.length > 0)
+  assert.match(JSON.stringify(lines), run.plan.run_id)
+  assert.match(JSON.stringify(lines), 'A fact cannot be processed')
+  await worker.stop({ drainMs: 10 })
+})
+
 claim.run()
 
 const early = suite<Context>('a delivery that comes before the answer to its append')
