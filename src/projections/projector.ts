@@ -109,13 +109,18 @@ export class Projector {
     this.#hurry?.()
   }
 
-  /** Runs until the signal aborts; rejects when an engine refuses. `run` may be called again: it resumes. */
-  async run(signal: AbortSignal): Promise<void> {
+  /**
+   * Runs until the signal aborts; rejects when an engine refuses. `run` may be called again: it resumes. `onBegun` is called when
+   * it reads the log, or when something apart from this process does, which takes longer than a turn of the event loop.
+   */
+  async run(signal: AbortSignal, onBegun = () => {}): Promise<void> {
     this.#wholeAt ||= clock.monotonic()
     const onPosition = (position: Cursor) => {
       if (!this.#hasCaughtUp) this.#position = position
     }
+    const apart = setImmediate(onBegun)
     await this.#options.fill(this.#projection, { signal, onPosition }).finally(this.#filled.resolve)
+    clearImmediate(apart)
     if (signal.aborted) return
     const collection = await this.#readModels.writer(this.#projection)
     const skipped = await SkippedFacts.open(this.#readModels, this.name)
@@ -128,6 +133,7 @@ export class Projector {
     this.#hasCaughtUp ||= checkpoint !== null && (await this.#options.wasComplete(this.name))
     this.#position = position
     let unstored = 0
+    onBegun()
     const pages = this.#log.subscribe({ after: this.#position, types: this.#projection.handles, signal })
     for await (const { events, cursor, caughtUp } of this.#gathered(pages)) {
       const catchesUp: boolean = caughtUp && !this.#hasCaughtUp

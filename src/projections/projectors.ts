@@ -112,18 +112,25 @@ export class Projectors implements Progress {
     const running = [...this.#projectors].map(([name, projector]) => {
       const loop = new Pausable()
       this.#loops.set(name, loop)
-      const run = (until: AbortSignal) => loop.run((part) => projector.run(part), until)
+      const onBegun = this.reads.expect()
+      const run = (until: AbortSignal) =>
+        loop.run((part) => projector.run(part, onBegun).finally(onBegun), until)
       return keepGoing(`The projector of ${name}`, run, background)
     })
-    running.push(keepGoing('The watch over the catalogue', (until) => this.#watch(until), background))
+    const onBegun = this.reads.expect()
+    const watch = (until: AbortSignal) => this.#watch(until, onBegun).finally(onBegun)
+    running.push(keepGoing('The watch over the catalogue', watch, background))
     await Promise.all(running)
     this.#isRunning = false
   }
 
   /** The watch reads the whole log, for which threads that fill read models need the processors first. */
-  async #watch(signal: AbortSignal): Promise<void> {
+  async #watch(signal: AbortSignal, onBegun: () => void): Promise<void> {
+    const apart = setImmediate(onBegun)
     await Promise.all([...this.#projectors.values()].map(({ filled }) => filled))
-    if (!signal.aborted) await watchCatalogue(this.#engines, signal)
+    clearImmediate(apart)
+    const { readModels } = this.#engines
+    if (!signal.aborted) await watchCatalogue({ readModels, store: this.reads, onBegun }, signal)
   }
 
   /** Does some work while the projector of a read model does not run. Readers of newer positions wait meanwhile. */

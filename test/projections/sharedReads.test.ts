@@ -80,6 +80,47 @@ shared('readers that begin at different positions read by themselves', async ({ 
   assert.is(later.length, PROJECTS - 1)
 })
 
+shared('a read of the whole log begins when the expected readers have begun', async ({ store, stopping }) => {
+  await fill(store)
+  const { store: watched, delivered } = counted(store)
+  const reads = new SharedReads(watched)
+  const { signal } = stopping
+  const [onFirst, onSecond, onNone] = [reads.expect(), reads.expect(), reads.expect()]
+  onFirst()
+  const created = names(reads.subscribe({ types: CREATED, signal }))
+  for (let n = 0; n < 100; n++) await nextTurn() // the second one prepares
+  assert.is(delivered.length, 0)
+  onSecond()
+  const renamed = names(reads.subscribe({ types: RENAMED, signal }))
+  onNone() // it fails before it begins
+  assert.is((await created).length, PROJECTS)
+  assert.is((await renamed).length, PROJECTS)
+  assert.is(delivered.length, 2 * PROJECTS)
+})
+
+shared('a reader of later events does not wait for expected ones', async ({ store, stopping }) => {
+  await fill(store)
+  const [first] = await Array.fromAsync(store.read('p0'))
+  const reads = new SharedReads(store)
+  reads.expect()
+  const later = reads.subscribe({ types: CREATED, after: first?.cursor ?? '', signal: stopping.signal })
+  assert.is((await names(later)).length, PROJECTS - 1)
+})
+
+shared('a reader of all events shares the read of the others', async ({ store, stopping }) => {
+  await fill(store)
+  const { store: watched, delivered } = counted(store)
+  const reads = new SharedReads(watched)
+  const { signal } = stopping
+  const [all, created] = await Promise.all([
+    names(reads.subscribe({ signal })),
+    names(reads.subscribe({ types: CREATED, signal })),
+  ])
+  assert.is(all.length, 2 * PROJECTS)
+  assert.is(created.length, PROJECTS)
+  assert.is(delivered.length, 2 * PROJECTS)
+})
+
 shared('a reader continues with new events after the end of the log', async ({ store, stopping }) => {
   await fill(store)
   const reads = new SharedReads(store)
