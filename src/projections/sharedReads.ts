@@ -7,8 +7,11 @@ type Subscription = Filter & { readonly after?: Cursor; readonly signal: AbortSi
 
 /** The time that the others wait for a slow reader, milliseconds. Embedded read models take a page in much less. */
 const PATIENCE_MS = 500
-/** The longest time that a read of the whole log waits for expected readers, milliseconds: a server creates their collections. */
-const EXPECTED_MS = 5000
+/**
+ * The same for a read of the whole log, also before its first page, because a server creates collections. New read models are
+ * used when they contain the whole log, and one that is left behind reads and parses the rest again.
+ */
+const NEW_PATIENCE_MS = 5000
 
 /** A reader of a shared read. It has taken its page when `page` is null. */
 interface Member {
@@ -23,9 +26,9 @@ interface Member {
 /**
  * The log, for readers that begin at the same position: it is read and parsed once for all of them. R1: each reader
  * gets what `subscribe` of the store would give it. R2: readers are at most one page apart, so pages do not pile up.
- * R3: a reader that ends holds up no other, and a slow one only for `PATIENCE_MS`. At the end of the log each reader continues by itself, because the pauses
+ * R3: a reader that ends holds up no other, and a slow one only for its patience. At the end of the log each reader continues by itself, because the pauses
  * of one must not delay another; the same applies after an error, which may concern one reader only.
- * R4: a read of the whole log begins when all expected readers have begun, or after `EXPECTED_MS`.
+ * R4: a read of the whole log begins when all expected readers have begun, or after `NEW_PATIENCE_MS`.
  */
 export class SharedReads {
   readonly #store: Pick<EventStore, 'subscribe'>
@@ -59,7 +62,7 @@ export class SharedReads {
   #readAt(after: Cursor): SharedRead {
     const known = this.#beginning.get(after)
     if (known) return known
-    const read = new SharedRead()
+    const read = new SharedRead(after === START ? NEW_PATIENCE_MS : PATIENCE_MS)
     this.#beginning.set(after, read)
     void this.#allBegun(after).then(() => {
       this.#beginning.delete(after)
@@ -72,7 +75,7 @@ export class SharedReads {
   async #allBegun(after: Cursor): Promise<void> {
     if (after === START && this.#expected.size > 0) {
       const tooLate = Promise.withResolvers<void>()
-      const timer = setTimeout(tooLate.resolve, EXPECTED_MS)
+      const timer = setTimeout(tooLate.resolve, NEW_PATIENCE_MS)
       await Promise.race([Promise.all(this.#expected), tooLate.promise])
       clearTimeout(timer)
     }
@@ -85,8 +88,13 @@ class SharedRead {
   /** The types that the members want; null: all facts. */
   #types: Set<EventType> | null = new Set()
   readonly #unread = new AbortController()
+  readonly #patienceMs: number
   #hasEnded = false
   #taken: () => void = () => {}
+
+  constructor(patienceMs: number) {
+    this.#patienceMs = patienceMs
+  }
 
   /** Yields the pages up to the end of the log, or until the read fails. */
   async *join(types: readonly EventType[] | null, signal: AbortSignal): AsyncGenerator<Batch> {
@@ -151,7 +159,7 @@ class SharedRead {
 
   /** Resolves when each member has taken its page, or is left behind. */
   async #allTook(): Promise<void> {
-    const tooLate = setTimeout(() => this.#leaveSlow(), PATIENCE_MS)
+    const tooLate = setTimeout(() => this.#leaveSlow(), this.#patienceMs)
     while (this.#isHeld()) await new Promise<void>((resolve) => (this.#taken = resolve))
     clearTimeout(tooLate)
   }

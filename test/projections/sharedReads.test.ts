@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
+import { START } from '../../src/events/event.ts'
 import type { EventType } from '../../src/events/index.ts'
 import type { Batch, EventStore } from '../../src/ports/eventStore.ts'
 import { SharedReads } from '../../src/projections/sharedReads.ts'
@@ -149,16 +150,35 @@ shared('a reader is at most one page behind another', async ({ store, stopping }
   assert.is((await quick).length, PROJECTS)
 })
 
+/** Two readers of one read: a slow one that has its first page, and a quick one with the number of its pages. */
+const twoReaders = async (store: EventStore, after: string, signal: AbortSignal) => {
+  const reads = new SharedReads(counted(store).store)
+  const slow = reads.subscribe({ types: CREATED, after, signal })
+  let pages = 0
+  const quick = reads.subscribe({ types: RENAMED, after, signal })
+  const read = names(
+    (async function* () {
+      for await (const page of quick) {
+        pages++
+        yield page
+      }
+    })(),
+  )
+  await slow.next()
+  return { slow, read, pages: () => pages }
+}
+
 shared('a slow reader does not hold up the others, and misses nothing', async ({ store, stopping }) => {
   await fill(store)
-  const reads = new SharedReads(counted(store).store)
+  const [first] = await Array.fromAsync(store.read('p0'))
   const { signal } = stopping
-  const slow = reads.subscribe({ types: CREATED, signal })
-  const quick = names(reads.subscribe({ types: RENAMED, signal }))
-  const first = await slow.next()
-  assert.is((await quick).length, PROJECTS) // while the slow one has its first page
-  assert.is(first.value?.events.length, 1)
-  assert.is((await names(slow)).length, PROJECTS - 1)
+  const whole = await twoReaders(store, START, signal)
+  const later = await twoReaders(store, first?.cursor ?? '', signal)
+  assert.is((await later.read).length, PROJECTS) // while the slow one has its first page
+  assert.ok(whole.pages() <= 2, `${whole.pages()} pages of a read of the whole log, which waits longer`)
+  assert.is((await whole.read).length, PROJECTS)
+  assert.is((await names(later.slow)).length, PROJECTS - 1)
+  assert.is((await names(whole.slow)).length, PROJECTS - 1)
 })
 
 shared('a reader that ends holds up no other', async ({ store, stopping }) => {
