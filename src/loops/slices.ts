@@ -3,6 +3,9 @@ import { clock } from '../clock.ts'
 /** The time that background work takes in one turn of the event loop, milliseconds. */
 const SLICE_MS = 1
 
+/** Items between two looks at the clock. */
+const ITEMS_PER_LOOK = 16
+
 /**
  * Shares the event loop between requests and background work, such as read models. S1: all background work together
  * takes little more than `SLICE_MS` in a turn. S2: it continues in the order in which it began to wait.
@@ -30,6 +33,16 @@ export class Slices {
     else if (this.#waiting.length > 0 || this.left === 0)
       return new Promise((resolve) => this.#waiting.push(resolve))
     return null
+  }
+
+  /** Calls `work` for each item. Other work continues between them. */
+  async each<T>(items: Iterable<T>, work: (item: T) => void): Promise<void> {
+    let n = 0
+    for (const item of items) {
+      const wait = n++ % ITEMS_PER_LOOK === 0 ? this.take() : null
+      if (wait) await wait
+      work(item)
+    }
   }
 
   #turn(): void {

@@ -111,6 +111,8 @@ export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
   readonly wantsChanges?: boolean
   /** True: `stored` returns the newest writes from memory, so a projector need not keep them. */
   readonly remembers?: boolean
+  /** True: a write waits for a server, so this process can work meanwhile, and few large writes take less time. */
+  readonly isRemote?: boolean
 }
 
 /** One version of a collection. */

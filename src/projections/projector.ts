@@ -6,11 +6,14 @@ import type { ReadModels } from '../ports/readModels.ts'
 import { BatchWriter } from './batchWriter.ts'
 import type { Fill } from './fill.ts'
 import { nameOf, type Projection } from './projection.ts'
+import { readAhead } from './readAhead.ts'
 import { SkippedFacts } from './skippedFacts.ts'
 import { Waiters } from './waiters.ts'
 
 /** The most pages of the log in one batch: each batch is a transaction of the read models. */
 const PAGES = 4
+/** The same for a server, whose disk each write waits for several times. */
+const PAGES_FOR_SERVER = 8
 
 /** The time for which a batch grows while no reader waits: it makes fewer and larger writes. */
 const LINGER_MS = 100
@@ -18,8 +21,8 @@ const LINGER_MS = 100
 export interface ProjectorOptions {
   /** The time for which a batch may grow while no reader is known to wait, milliseconds. */
   readonly lingerMs: () => number
-  /** The most pages of the log in one batch. The facts of a batch stay in memory together. */
-  readonly pages: number
+  /** The most pages of the log in one batch. The facts of a batch stay in memory together. Default: by the engine. */
+  readonly pages: number | undefined
   /** Called with each new position of a read model that has caught up once. */
   readonly onMoved: (name: string, position: Cursor) => void
   /** Whether the documents of a read model have contained the whole log once, on any node. */
@@ -62,7 +65,7 @@ export class Projector {
       readModels,
       store,
       lingerMs = () => LINGER_MS,
-      pages = PAGES,
+      pages,
       wasComplete = () => Promise.resolve(false),
       onMoved = () => {},
       onSkipped = () => {},
@@ -122,22 +125,27 @@ export class Projector {
     this.#hurry?.()
   }
 
-  /** Runs until the signal aborts; rejects when an engine refuses. `run` may be called again: it resumes. */
-  async run(signal: AbortSignal): Promise<void> {
+  /**
+   * Runs until the signal aborts; rejects when an engine refuses. `run` may be called again: it resumes. `onBegun` is called when
+   * it reads the log, or when something apart from this process does, which takes longer than a turn of the event loop.
+   */
+  async run(signal: AbortSignal, onBegun = () => {}): Promise<void> {
     try {
-      await this.#run(signal)
+      await this.#run(signal, onBegun)
     } finally {
       this.#stored = START
     }
   }
 
-  async #run(signal: AbortSignal): Promise<void> {
+  async #run(signal: AbortSignal, onBegun: () => void): Promise<void> {
     this.#wholeAt ||= clock.monotonic()
     const onPosition = (position: Cursor) => {
       if (!this.#hasCaughtUp) this.#position = position
     }
     const { fill, onUnreadable } = this.#options
+    const apart = setImmediate(onBegun)
     await fill(this.#projection, { signal, onPosition, onUnreadable }).finally(this.#filled.resolve)
+    clearImmediate(apart)
     if (signal.aborted) return
     const collection = await this.#readModels.writer(this.#projection)
     const skipped = await SkippedFacts.open(this.#readModels, this.name)
@@ -151,8 +159,13 @@ export class Projector {
     this.#position = position
     this.#stored = position
     let unstored = 0
+    onBegun()
     const pages = this.#log.subscribe({ after: this.#position, types: this.#projection.handles, signal })
-    for await (const { events, cursor, caughtUp } of this.#gathered(pages)) {
+    const batches = this.#gathered(
+      pages,
+      this.#options.pages ?? (collection.isRemote ? PAGES_FOR_SERVER : PAGES),
+    )
+    for await (const { events, cursor, caughtUp } of collection.isRemote ? readAhead(batches) : batches) {
       const catchesUp: boolean = caughtUp && !this.#hasCaughtUp
       if (writer.concern(events) || ++unstored >= IDLE_BATCHES || catchesUp) {
         await writer.store(events, { reached: this.#position, cursor })
@@ -173,12 +186,12 @@ export class Projector {
   }
 
   /** Reads several pages as one batch while the projector is behind, which makes fewer and larger writes. */
-  async *#gathered(pages: AsyncIterable<Batch>): AsyncGenerator<Batch> {
+  async *#gathered(pages: AsyncIterable<Batch>, most: number): AsyncGenerator<Batch> {
     let gathered: Batch['events'][] = []
     for await (const page of pages) {
       gathered.push(page.events)
       const awaited = this.#hasCaughtUp && this.#waiting.has(page.cursor)
-      if (!page.caughtUp && !awaited && gathered.length < this.#options.pages) continue
+      if (!page.caughtUp && !awaited && gathered.length < most) continue
       yield { ...page, events: gathered.length === 1 ? page.events : gathered.flat() }
       gathered = []
     }

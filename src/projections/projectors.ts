@@ -129,7 +129,9 @@ export class Projectors implements Progress {
     const running = [...this.#projectors].map(([name, projector]) => {
       const loop = new Pausable()
       this.#loops.set(name, loop)
-      const run = (until: AbortSignal) => loop.run((part) => projector.run(part), until)
+      const onBegun = this.reads.expect()
+      const run = (until: AbortSignal) =>
+        loop.run((part) => projector.run(part, onBegun).finally(onBegun), until)
       return keepGoing(`The projector of ${name}`, run, background)
     })
     const restored = {
@@ -141,7 +143,9 @@ export class Projectors implements Progress {
     const watchRestores = (until: AbortSignal) =>
       watchRestored({ ...restored, again, lookMs: this.#restoredLookMs }, until)
     running.push(keepGoing('The watch over restored read models', watchRestores, background))
-    running.push(keepGoing('The watch over the catalogue', (until) => this.#watch(until), background))
+    const onBegun = this.reads.expect()
+    const watch = (until: AbortSignal) => this.#watch(until, onBegun).finally(onBegun)
+    running.push(keepGoing('The watch over the catalogue', watch, background))
     await Promise.all(running)
     this.#isRunning = false
   }
@@ -150,10 +154,13 @@ export class Projectors implements Progress {
    * The watch reads the whole log, for which threads that fill read models need the processors first. They report the first
    * fact of an unknown type that they pass.
    */
-  async #watch(signal: AbortSignal): Promise<void> {
+  async #watch(signal: AbortSignal, onBegun: () => void): Promise<void> {
+    const apart = setImmediate(onBegun)
     const filled = Promise.all([...this.#projectors.values()].map((projector) => projector.filled))
     await Promise.race([filled, this.#readable.promise])
-    if (!signal.aborted) await watchCatalogue(this.#engines, signal)
+    clearImmediate(apart)
+    const { readModels } = this.#engines
+    if (!signal.aborted) await watchCatalogue({ readModels, store: this.reads, onBegun }, signal)
   }
 
   /** Does some work while the projector of a read model does not run. Readers of newer positions wait meanwhile. */

@@ -10,6 +10,7 @@ import { Projector, type ProjectorOptions } from './projector.ts'
 import type { Projectors } from './projectors.ts'
 import { isOver, type RebuildDoc, Rebuilds } from './rebuilds.ts'
 import { shadowOf } from './shadow.ts'
+import type { SharedReads } from './sharedReads.ts'
 import { renameSkipped } from './skippedFacts.ts'
 import { upTo } from './upTo.ts'
 
@@ -26,7 +27,7 @@ interface Deps
   readonly readModels: ReadModels
   readonly store: Pick<EventStore, 'head'>
   readonly projectors: Pick<Projectors, 'pausing' | 'projectionOf' | 'reach'> & {
-    readonly reads: Pick<EventStore, 'subscribe'>
+    readonly reads: Pick<EventStore, 'subscribe'> & Pick<SharedReads, 'expect'>
   }
   readonly lookMs?: number
 }
@@ -37,6 +38,8 @@ interface Work {
   /** As it was when the work began. */
   readonly requested: RebuildDoc
   readonly projection: Projection
+  /** Called when it reads the log. */
+  readonly onBegun: () => void
 }
 
 /**
@@ -52,7 +55,11 @@ export const rebuildRequested = async (deps: Deps, signal: AbortSignal): Promise
     while (!signal.aborted) {
       for (const { name } of await rebuilds.all()) {
         if (working.has(name)) continue
-        const work = rebuild(deps, { rebuilds, name }, until).finally(() => working.delete(name))
+        const onBegun = deps.projectors.reads.expect()
+        const work = rebuild(deps, { rebuilds, name, onBegun }, until).finally(() => {
+          onBegun()
+          working.delete(name)
+        })
         work.catch(() => {}) // an engine failed: the next look continues the rebuild
         working.set(name, work)
       }
@@ -66,7 +73,7 @@ export const rebuildRequested = async (deps: Deps, signal: AbortSignal): Promise
 
 const rebuild = async (
   deps: Deps,
-  { rebuilds, name }: { readonly rebuilds: Rebuilds; readonly name: string },
+  { rebuilds, name, onBegun }: Pick<Work, 'rebuilds' | 'onBegun'> & { readonly name: string },
   signal: AbortSignal,
 ): Promise<void> => {
   const { projectors, readModels } = deps
@@ -75,7 +82,7 @@ const rebuild = async (
   const projection = projectors.projectionOf(name)
   if (!projection)
     return rebuilds.change(name, { state: 'failed', error: 'This build of svc has no such read model' })
-  const work: Work = { rebuilds, requested, projection }
+  const work: Work = { rebuilds, requested, projection, onBegun }
   try {
     if (await begins(deps, work)) await replaceDocuments(deps, work, signal)
   } catch (error) {
@@ -111,7 +118,10 @@ const begins = async ({ readModels }: Deps, { rebuilds, requested, projection }:
 }
 
 /** A request to verify that came too late is a request of its own. */
-const end = async ({ rebuilds, requested: { name } }: Omit<Work, 'projection'>): Promise<void> => {
+const end = async ({
+  rebuilds,
+  requested: { name },
+}: Pick<Work, 'rebuilds' | 'requested'>): Promise<void> => {
   const { verify = false, differences = null } = (await rebuilds.get(name)) ?? {}
   await rebuilds.change(name, { state: verify && differences === null ? 'waiting' : 'done' })
 }
@@ -169,7 +179,7 @@ const build = async (
     lookMs = LOOK_MS,
     ...background
   }: Deps,
-  { rebuilds, requested: { name }, projection }: Work,
+  { rebuilds, requested: { name }, projection, onBegun }: Work,
   signal: AbortSignal,
 ): Promise<Built> => {
   const shadow = shadowOf(projection)
@@ -179,7 +189,7 @@ const build = async (
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => {}) // it may fail before it is awaited
   const onGivenUp = (reason: string) => failed.reject(new Error(reason))
-  const running = keepGoing(`The rebuild of ${name}`, (part) => projector.run(part), {
+  const running = keepGoing(`The rebuild of ${name}`, (part) => projector.run(part, onBegun), {
     ...background,
     onGivenUp,
     signal: until,

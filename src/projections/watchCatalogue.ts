@@ -20,6 +20,13 @@ type WatchedDoc = { readonly position: Cursor }
 
 const watched: CollectionSpec = { name: 'catalogue', version: 1, indexes: [] }
 
+interface Deps {
+  readonly readModels: ReadModels
+  readonly store: Pick<EventStore, 'subscribe'>
+  /** Called when it reads the log. */
+  readonly onBegun?: () => void
+}
+
 /**
  * Reads the whole log once, then its end: the event store throws for a fact that this build cannot read. The projectors
  * read only known types. Without this watch, no error would report the log of a newer build. It shares the event loop until it
@@ -27,13 +34,14 @@ const watched: CollectionSpec = { name: 'catalogue', version: 1, indexes: [] }
  * again.
  */
 export const watchCatalogue = async (
-  { readModels, store }: { readModels: ReadModels; store: EventStore },
+  { readModels, store, onBegun = () => {} }: Deps,
   signal: AbortSignal,
 ): Promise<void> => {
   const collection = await readModels.writer<WatchedDoc>(watched)
   let batches = 0
   let hasCaughtUp = false
   const after = (await collection.get(catalogue))?.position ?? START
+  onBegun()
   for await (const { cursor, caughtUp } of store.subscribe({ after, signal })) {
     const catchesUp: boolean = caughtUp && !hasCaughtUp
     hasCaughtUp ||= catchesUp

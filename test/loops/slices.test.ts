@@ -53,6 +53,20 @@ sliced('all work together gets one slice in a turn, in the order in which it wai
   assert.is(order.join(''), 'abcabcabcabc')
 })
 
+sliced('work for many items leaves the turn to others between them', async () => {
+  const slices = new Slices()
+  const done: number[] = []
+  const items = Array.from({ length: 64 }, (_, n) => n)
+  const all = slices.each(items, (n) => {
+    done.push(n)
+    work(0.2)
+  })
+  await nextTurn()
+  assert.ok(done.length < items.length, `${done.length} items in one turn`)
+  await all
+  assert.equal(done, items)
+})
+
 sliced('short work of several waits for no turn of its own', async () => {
   const slices = new Slices()
   void slices.take()

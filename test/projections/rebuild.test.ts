@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
+import { START } from '../../src/events/event.ts'
 import { AppError, isAppError } from '../../src/errors.ts'
 import { silent } from '../../src/logger.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
@@ -11,7 +13,7 @@ import { type RebuildDoc, Rebuilds, rebuilds } from '../../src/projections/rebui
 import { shadowOf } from '../../src/projections/shadow.ts'
 import { SkippedFacts } from '../../src/projections/skippedFacts.ts'
 import { until } from '../support/until.ts'
-import { any, dump, life, newEvents, projecting, withWriter } from './projectedNames.ts'
+import { any, dump, forward, life, newEvents, projecting, withWriter } from './projectedNames.ts'
 
 const rebuild = projecting('the rebuild of a read model')
 
@@ -35,7 +37,7 @@ const started = async (
 
 /** The projectors with other reads of the log for rebuilds. */
 const forwardingProjectors = (projectors: Projectors, reads: Pick<EventStore, 'subscribe'>) => ({
-  reads,
+  reads: { subscribe: reads.subscribe.bind(reads), expect: () => () => {} },
   pausing: projectors.pausing.bind(projectors),
   projectionOf: projectors.projectionOf.bind(projectors),
   reach: projectors.reach.bind(projectors),
@@ -251,6 +253,35 @@ rebuild('is verified if a later request asks for it', async (context) => {
   await request(readModels, true)
   reads.release()
   assert.is((await ended(readModels)).differences, 1)
+})
+
+rebuild('reads the log once for read models that are requested together', async (context) => {
+  const { store, readModels, stopping } = context
+  await store.append('p', newEvents(life('p', 1)), 'none')
+  const other = { ...any, name: 'others' }
+  let reads = 0
+  const counting = forward(store, (options) => {
+    if ((options.after ?? START) === START) reads++
+    return store.subscribe(options)
+  })
+  const { projectors } = await started({ ...context, store: counting }, [any, other])
+  let turns = 0
+  const slow = withWriter(readModels, ({ checkpoint }) => ({
+    async checkpoint() {
+      for (let left = ++turns; left > 0; left--) await nextTurn()
+      return checkpoint()
+    },
+  }))
+  const before = reads
+  for (const each of [any, other])
+    await (await Rebuilds.open(readModels)).request(nameOf(each), { verify: false })
+  const deps = { readModels: slow, store, logger: silent, onSkipped: () => {}, lookMs: LOOK_MS }
+  void rebuildRequested({ ...deps, projectors }, stopping.signal).catch(() => {})
+  await until(async () => {
+    const docs = await Array.fromAsync(readModels.reader<RebuildDoc>(rebuilds).scan())
+    return docs.length === 2 && docs.every(({ state }) => state === 'done')
+  })
+  assert.is(reads - before, 1)
 })
 
 rebuild('continues when its progress cannot be stored', async (context) => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
+import { START } from '../../src/events/event.ts'
 import type { EventType } from '../../src/events/index.ts'
 import type { Batch, EventStore } from '../../src/ports/eventStore.ts'
 import { SharedReads } from '../../src/projections/sharedReads.ts'
@@ -80,6 +81,47 @@ shared('readers that begin at different positions read by themselves', async ({ 
   assert.is(later.length, PROJECTS - 1)
 })
 
+shared('a read of the whole log begins when the expected readers have begun', async ({ store, stopping }) => {
+  await fill(store)
+  const { store: watched, delivered } = counted(store)
+  const reads = new SharedReads(watched)
+  const { signal } = stopping
+  const [onFirst, onSecond, onNone] = [reads.expect(), reads.expect(), reads.expect()]
+  onFirst()
+  const created = names(reads.subscribe({ types: CREATED, signal }))
+  for (let n = 0; n < 100; n++) await nextTurn() // the second one prepares
+  assert.is(delivered.length, 0)
+  onSecond()
+  const renamed = names(reads.subscribe({ types: RENAMED, signal }))
+  onNone() // it fails before it begins
+  assert.is((await created).length, PROJECTS)
+  assert.is((await renamed).length, PROJECTS)
+  assert.is(delivered.length, 2 * PROJECTS)
+})
+
+shared('a reader of later events does not wait for expected ones', async ({ store, stopping }) => {
+  await fill(store)
+  const [first] = await Array.fromAsync(store.read('p0'))
+  const reads = new SharedReads(store)
+  reads.expect()
+  const later = reads.subscribe({ types: CREATED, after: first?.cursor ?? '', signal: stopping.signal })
+  assert.is((await names(later)).length, PROJECTS - 1)
+})
+
+shared('a reader of all events shares the read of the others', async ({ store, stopping }) => {
+  await fill(store)
+  const { store: watched, delivered } = counted(store)
+  const reads = new SharedReads(watched)
+  const { signal } = stopping
+  const [all, created] = await Promise.all([
+    names(reads.subscribe({ signal })),
+    names(reads.subscribe({ types: CREATED, signal })),
+  ])
+  assert.is(all.length, 2 * PROJECTS)
+  assert.is(created.length, PROJECTS)
+  assert.is(delivered.length, 2 * PROJECTS)
+})
+
 shared('a reader continues with new events after the end of the log', async ({ store, stopping }) => {
   await fill(store)
   const reads = new SharedReads(store)
@@ -108,16 +150,35 @@ shared('a reader is at most one page behind another', async ({ store, stopping }
   assert.is((await quick).length, PROJECTS)
 })
 
+/** Two readers of one read: a slow one that has its first page, and a quick one with the number of its pages. */
+const twoReaders = async (store: EventStore, after: string, signal: AbortSignal) => {
+  const reads = new SharedReads(counted(store).store)
+  const slow = reads.subscribe({ types: CREATED, after, signal })
+  let pages = 0
+  const quick = reads.subscribe({ types: RENAMED, after, signal })
+  const read = names(
+    (async function* () {
+      for await (const page of quick) {
+        pages++
+        yield page
+      }
+    })(),
+  )
+  await slow.next()
+  return { slow, read, pages: () => pages }
+}
+
 shared('a slow reader does not hold up the others, and misses nothing', async ({ store, stopping }) => {
   await fill(store)
-  const reads = new SharedReads(counted(store).store)
+  const [first] = await Array.fromAsync(store.read('p0'))
   const { signal } = stopping
-  const slow = reads.subscribe({ types: CREATED, signal })
-  const quick = names(reads.subscribe({ types: RENAMED, signal }))
-  const first = await slow.next()
-  assert.is((await quick).length, PROJECTS) // while the slow one has its first page
-  assert.is(first.value?.events.length, 1)
-  assert.is((await names(slow)).length, PROJECTS - 1)
+  const whole = await twoReaders(store, START, signal)
+  const later = await twoReaders(store, first?.cursor ?? '', signal)
+  assert.is((await later.read).length, PROJECTS) // while the slow one has its first page
+  assert.ok(whole.pages() <= 2, `${whole.pages()} pages of a read of the whole log, which waits longer`)
+  assert.is((await whole.read).length, PROJECTS)
+  assert.is((await names(later.slow)).length, PROJECTS - 1)
+  assert.is((await names(whole.slow)).length, PROJECTS - 1)
 })
 
 shared('a reader that ends holds up no other', async ({ store, stopping }) => {

@@ -1,4 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
 import { openMongoReadModels } from '../../src/adapters/mongodb/index.ts'
 import { AppError } from '../../src/errors.ts'
@@ -13,6 +17,8 @@ import { randomOf, SEED } from '../support/randomOf.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { projecting, withWriter } from './projectedNames.ts'
 import { runFacts } from './runFacts.ts'
+
+const KILLS = 12
 
 /** Runs of three days, of which retention removes two in the middle of the log. */
 const appendRuns = async (store: EventStore, count: number): Promise<void> => {
@@ -91,20 +97,62 @@ totals('are exact on the embedded engine, whatever happens to projectors', async
   }
 })
 
+const buildOnServer = fileURLToPath(new URL('./buildOnServer.ts', import.meta.url))
+
+/** The documents of runs and their statistics, without those that were removed. */
+const docsIn = async (readModels: ReadModels): Promise<string[]> =>
+  (await Array.fromAsync(readModels.reader(runs).scan())).map((doc) => JSON.stringify(doc)).sort()
+
+/** The documents that a projector without a crash builds. */
+const uninterrupted = async (store: EventStore): Promise<string[]> => {
+  const readModels = openReadModels({ dir: tempDir() })
+  const stop = new AbortController()
+  const projector = new Projector(runs, { readModels, store })
+  const running = projector.run(stop.signal)
+  await projector.reach(await store.head())
+  stop.abort()
+  await running
+  const docs = await docsIn(readModels)
+  await readModels.close()
+  return docs
+}
+
 const server = engineUrl('mongodb')
-if (server)
+if (server) {
+  const newUrl = () =>
+    server.replace(/^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?/, `$1/svc_test_${newId().slice(-12)}`)
   totals('are exact on MongoDB, whatever happens to projectors', async (context) => {
-    const url = server.replace(
-      /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?/,
-      `$1/svc_test_${newId().slice(-12)}`,
-    )
-    const readModels = await openMongoReadModels({ url })
+    const readModels = await openMongoReadModels({ url: newUrl() })
     try {
       await check(context, readModels, 250)
     } finally {
       await readModels.close()
     }
   })
-else process.stdout.write('[MongoDB was not exercised: set SVC_TEST_MONGODB]')
+
+  totals('are exact on MongoDB, at whatever command a process that builds them is killed', async () => {
+    const random = randomOf(SEED)
+    const [dir, url] = [tempDir(), newUrl()]
+    const store = openEventStore({ dir })
+    await appendRuns(store, 400)
+    const expected = await uninterrupted(store)
+    await store.close()
+    const build = async (...killedAt: string[]): Promise<unknown> => {
+      const child = spawn(process.execPath, [buildOnServer, dir, url, ...killedAt], { stdio: 'inherit' })
+      const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
+      return signal ?? code
+    }
+    assert.is(await build('30'), 'SIGKILL')
+    for (let n = 0; n < KILLS; n++) await build(String(30 + random(60)))
+    assert.is(await build(), 0)
+    const readModels = await openMongoReadModels({ url })
+    try {
+      await checkTotals(readModels)
+      assert.equal(await docsIn(readModels), expected)
+    } finally {
+      await readModels.close()
+    }
+  })
+} else process.stdout.write('[MongoDB was not exercised: set SVC_TEST_MONGODB]')
 
 totals.run()

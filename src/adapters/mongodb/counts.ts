@@ -1,5 +1,6 @@
 import type { Collection as Documents } from 'mongodb'
 import type { Cursor } from '../../events/event.ts'
+import { slices } from '../../loops/slices.ts'
 import type { Change, CollectionSpec, Doc, Query, Stored, Version, Write } from '../../ports/readModels.ts'
 import { successorOf } from '../shared/bounds.ts'
 import { columnOf, fieldOf } from '../shared/columns.ts'
@@ -94,7 +95,9 @@ export class Counts {
   /** Stores the counts after changes of documents. Called before the documents are stored. */
   async add(changes: readonly Change[]): Promise<void> {
     const plans = new Map<string, Plan>()
-    for (const change of changes) for (const index of this.#indexes.values()) planChange(plans, index, change)
+    await slices.each(changes, (change) => {
+      for (const index of this.#indexes.values()) planChange(plans, index, change)
+    })
     if (plans.size === 0) return
     const stored = await this.#envelopes.stored([...plans.keys()])
     const envelopes: Envelope[] = []

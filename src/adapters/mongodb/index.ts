@@ -100,6 +100,7 @@ class MongoReadModels implements ReadModels {
       write: async (writes, checkpoint, options) =>
         this.#open(() => version.write(writes, checkpoint, options)),
       wantsChanges: stored.indexes.some(({ counted }) => counted),
+      isRemote: true,
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Collection as Documents, Filter } from 'mongodb'
 import type { Cursor } from '../../events/event.ts'
+import { slices } from '../../loops/slices.ts'
 import type {
   Change,
   CollectionSpec,
@@ -126,9 +127,15 @@ export class StoredVersion {
     checkpoint: Cursor,
     { changes, summaries = [] }: WriteOptions = {},
   ): Promise<void> {
-    await Promise.all([this.#count(writes, changes), this.#envelopes.put(summaries.map(this.#envelopeOf))])
-    await this.#envelopes.put(newestOf(writes).map(this.#envelopeOf))
+    await Promise.all([this.#count(writes, changes), this.#put(summaries)])
+    await this.#put(newestOf(writes))
     await this.#registry.advance(this.spec, checkpoint)
+  }
+
+  async #put(writes: readonly Write[]): Promise<void> {
+    const envelopes: Envelope[] = []
+    await slices.each(writes, (write) => envelopes.push(this.#envelopeOf(write)))
+    await this.#envelopes.put(envelopes)
   }
 
   async #count(writes: readonly Write[], changes: readonly Change[] | undefined): Promise<void> {
