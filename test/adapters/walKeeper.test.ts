@@ -39,8 +39,7 @@ const openKeeper = (checkpointer: Checkpointer = openCheckpointer()): Context =>
   } as DatabaseSync
   const moves: (() => Promise<void>)[] = []
   const held: Checkpointer = {
-    move: (name) =>
-      new Promise((resolve) => moves.push(async () => resolve(await checkpointer.move(name)))),
+    move: (name) => new Promise((resolve) => moves.push(async () => resolve(await checkpointer.move(name)))),
     close: () => checkpointer.close(),
   }
   const keeper = new WalKeeper(noting, file, held, { fullBytes: FULL_BYTES })
