@@ -5,6 +5,7 @@ import { unprocessable } from '../events/upcast.ts'
 import { heapBytesOf } from '../loops/heapBytes.ts'
 import { slices } from '../loops/slices.ts'
 import type { Change, Stored, WritableCollection, Write, WriteOptions } from '../ports/readModels.ts'
+import type { Parts } from './parts.ts'
 import { type Cleared, NOTHING, type Projection } from './projection.ts'
 import { removeCleared } from './removeCleared.ts'
 import type { SkippedFacts } from './skippedFacts.ts'
@@ -48,13 +49,15 @@ interface Deps {
   readonly projection: Projection
   readonly collection: WritableCollection
   readonly skipped: SkippedFacts
+  /** Of all writers of a projector. */
+  readonly parts: Parts
   /** Called when the read model continues without a fact. The error names the fact. */
   readonly onSkipped: (error: unknown) => void
 }
 
 /**
  * Writes the documents of one read model from batches of events. Invariants:
- * P1: documents and checkpoint change by whole batches; a batch that is applied twice changes nothing.
+ * P1: documents and checkpoint change by whole parts of a batch; a part that is applied twice changes nothing.
  * P4: no document takes an event twice, even when another projector of the collection is ahead of this one.
  * P5: a fact on which the fold fails is skipped after it was recorded for the operator, never without a trace.
  * P6: a fact that clears documents removes those of earlier facts only.
@@ -63,21 +66,36 @@ export class BatchWriter {
   readonly #projection: Projection
   readonly #collection: WritableCollection
   readonly #skipped: SkippedFacts
+  readonly #parts: Parts
   readonly #onSkipped: Deps['onSkipped']
   readonly #docs = new BoundedMap<string, Stored>(KEPT_DOCS, KEPT_BYTES)
 
-  constructor({ projection, collection, skipped, onSkipped }: Deps) {
+  constructor({ projection, collection, skipped, parts, onSkipped }: Deps) {
     this.#projection = projection
     this.#collection = collection
     this.#skipped = skipped
+    this.#parts = parts
     this.#onSkipped = onSkipped
   }
 
   /**
-   * Folds events and stores the documents, in steps that end at each fact that clears documents (P6). The read model
-   * contains everything up to `reached` before, and up to `cursor` afterwards.
+   * Folds events and stores the documents. The read model contains everything up to `reached` before, and up to `cursor`
+   * afterwards.
    */
   async store(
+    events: readonly Recorded[],
+    { reached, cursor }: { reached: Cursor; cursor: Cursor },
+  ): Promise<void> {
+    let before = reached
+    await this.#parts.store(events, async (part, isLast) => {
+      const after = isLast ? cursor : (part.at(-1)?.cursor ?? cursor)
+      await this.#storePart(part, { reached: before, cursor: after })
+      before = after
+    })
+  }
+
+  /** The same in steps that end at each fact that clears documents (P6). */
+  async #storePart(
     events: readonly Recorded[],
     { reached, cursor }: { reached: Cursor; cursor: Cursor },
   ): Promise<void> {

@@ -5,6 +5,7 @@ import type { Batch, EventStore } from '../ports/eventStore.ts'
 import type { ReadModels } from '../ports/readModels.ts'
 import { BatchWriter } from './batchWriter.ts'
 import type { Fill } from './fill.ts'
+import { Parts } from './parts.ts'
 import { nameOf, type Projection } from './projection.ts'
 import { readAhead } from './readAhead.ts'
 import { SkippedFacts } from './skippedFacts.ts'
@@ -50,6 +51,7 @@ export class Projector {
   readonly #readModels: ReadModels
   readonly #log: Pick<EventStore, 'subscribe'>
   readonly #waiting = new Waiters()
+  readonly #parts = new Parts()
   readonly #options: ProjectorOptions
   readonly #filled = Promise.withResolvers<void>()
   #position: Cursor = START
@@ -152,7 +154,8 @@ export class Projector {
     const checkpoint = await collection.checkpoint()
     if (checkpoint === null) await skipped.clear()
     const onSkipped = (error: unknown) => this.#options.onSkipped(this.name, error)
-    const writer = new BatchWriter({ projection: this.#projection, collection, skipped, onSkipped })
+    const [projection, parts] = [this.#projection, this.#parts]
+    const writer = new BatchWriter({ projection, collection, skipped, parts, onSkipped })
     const position = checkpoint ?? START
     if (position < this.#position) this.#hasCaughtUp = false // the documents were removed: P3 applies again
     this.#hasCaughtUp ||= checkpoint !== null && (await this.#options.wasComplete(this.name))

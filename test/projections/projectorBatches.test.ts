@@ -1,6 +1,9 @@
 import { once } from 'node:events'
 import * as assert from 'uvu/assert'
+import { AppError } from '../../src/errors.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
+import { silent } from '../../src/logger.ts'
+import { keepGoing } from '../../src/loops/keepGoing.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { Projector } from '../../src/projections/projector.ts'
 import {
@@ -102,6 +105,29 @@ projector(
     for (let n = 1; n <= 5; n++)
       await projector.reach((await store.append(`p${n}`, newEvents(life(`p${n}`, 1)), 'none')).cursor)
     assert.is(writes, before)
+  },
+)
+
+projector(
+  'stores a batch in parts when the engine does not store it as a whole',
+  async ({ store, readModels, stopping }) => {
+    const most = 20
+    let largest = 0
+    const slow = withWriter(readModels, ({ write }) => ({
+      write: async (documents, ...more) => {
+        if (documents.length > most) throw new AppError('unavailable', 'too slow for so many')
+        largest = Math.max(largest, documents.length)
+        await write(documents, ...more)
+      },
+    }))
+    const lives = Array.from({ length: 20 * most }, (_, n) => life(`p${n}`, 0))
+    const { cursor } = await store.append('p', newEvents(lives.flat()), 'none')
+    const projector = new Projector(any, { readModels: slow, store })
+    const { signal } = stopping
+    void keepGoing('the projector', (until) => projector.run(until), { signal, logger: silent })
+    await projector.reach(cursor)
+    assert.is((await dump(readModels)).length, lives.length)
+    assert.ok(largest > 1, 'the parts are single facts')
   },
 )
 

@@ -12,16 +12,24 @@ const PRINTED = 20
 /**
  * `npm run soak -- --minutes 30 --seed 1` loads a service on the engines in `SVC_TEST_*` (default: embedded) while its
  * parts fail, and then compares the log, the read models, the transcripts and the records of clients. The exit code is
- * 1 if it finds a difference.
+ * 1 if it finds a difference. `--pause MS` is the longest pause of a client between two requests: read models that scan, as those of
+ * FerretDB, fall behind a faster load on a slow machine.
  */
 const main = async (): Promise<void> => {
   const { values } = parseArgs({
-    options: { minutes: { type: 'string', default: '30' }, seed: { type: 'string', default: '1' } },
+    options: {
+      minutes: { type: 'string', default: '30' },
+      seed: { type: 'string', default: '1' },
+      pause: { type: 'string' },
+    },
   })
   const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
   if (!(minutes > 0) || !Number.isSafeInteger(seed))
     throw new Error(`Expected --minutes above 0 and a whole --seed, got ${values.minutes} and ${values.seed}`)
-  const result = await soak({ minutes, seed, report: print })
+  const pauseMs = values.pause === undefined ? undefined : Number(values.pause)
+  if (pauseMs !== undefined && !(pauseMs > 0))
+    throw new Error(`Expected --pause with milliseconds above 0, got ${values.pause}`)
+  const result = await soak({ minutes, seed, pauseMs, report: print })
   const { faults, findings, records } = result
   for (const finding of findings.slice(0, PRINTED)) printFinding(finding, seed)
   if (findings.length > 0) print(`everything is in ${keep(result)}`)

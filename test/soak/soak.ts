@@ -31,6 +31,8 @@ const LISTED = { timeoutMs: 600_000, everyMs: 1000 } as const
 export interface Soak {
   readonly minutes: number
   readonly seed: number
+  /** The longest pause of a client. */
+  readonly pauseMs?: number | undefined
   readonly report: (line: string) => void
 }
 
@@ -43,7 +45,7 @@ export interface SoakResult {
 }
 
 /** Loads a service while its parts fail, then compares all records. */
-export const soak = async ({ minutes, seed, report }: Soak): Promise<SoakResult> => {
+export const soak = async ({ minutes, seed, pauseMs: pause, report }: Soak): Promise<SoakResult> => {
   const recorder = new Recorder()
   const ledger = await openLedger()
   const onIncident = (what: string) => {
@@ -59,7 +61,7 @@ export const soak = async ({ minutes, seed, report }: Soak): Promise<SoakResult>
     const loaded = { client, recorder, ledger: ledger.url }
     await prepare(loaded)
     const followers = followEnvironment(api, recorder, randomOf(seed))
-    const pauseMs = fleet.targets.engines.length > 0 ? PAUSE_MS.engines : PAUSE_MS.embedded
+    const pauseMs = pause ?? (fleet.targets.engines.length > 0 ? PAUSE_MS.engines : PAUSE_MS.embedded)
     const load = openLoad({ ...loaded, seed, pauseMs })
 
     let faults = 0

@@ -1,45 +1,50 @@
 import { Worker } from 'node:worker_threads'
 
-/** Moves a WAL into its database. Resolves when the content at the time of the call has been moved. */
+/** Moves a WAL into its database. Resolves when the content at the time of the call was moved: false if some of it may be left. */
 export interface Checkpointer {
-  move(file: string): Promise<void>
+  move(file: string): Promise<boolean>
   close(): Promise<void>
 }
 
-/**
- * One thread for all databases of a process, because the main thread should not wait for the disk. Afterwards the
- * writer resets the WAL with its own short `wal_checkpoint(RESTART)`.
- */
+/** What the thread reports. */
+interface Moved {
+  readonly file: string
+  readonly isWhole: boolean
+}
+
+/** One thread for all databases of a process, because the main thread should not wait for the disk. */
 export const openCheckpointer = (): Checkpointer => {
-  const waiting = new Map<string, () => void>()
+  const waiting = new Map<string, (isWhole: boolean) => void>()
   let worker: Worker | undefined
   const started = (): Worker => {
     if (worker) return worker
     worker = new Worker(new URL('./checkpointerThread.js', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 },
     })
-    worker.on('message', (file: string) => {
-      waiting.get(file)?.()
+    worker.on('message', ({ file, isWhole }: Moved) => {
+      waiting.get(file)?.(isWhole)
       waiting.delete(file)
+      if (waiting.size === 0) worker?.unref()
     })
     worker.on('error', () => {
-      // The thread died: waiting writers do their own checkpoint, and the next move starts another thread.
+      // The thread died: waiting writers move their WALs themselves, and the next move starts another thread.
       worker = undefined
-      for (const resolve of waiting.values()) resolve()
+      for (const resolve of waiting.values()) resolve(false)
       waiting.clear()
     })
-    worker.unref()
     return worker
   }
   return {
     move: (file) =>
       new Promise((resolve) => {
         waiting.set(file, resolve)
-        started().postMessage(file)
+        const thread = started()
+        thread.ref() // a writer may wait for it
+        thread.postMessage(file)
       }),
     async close() {
       await worker?.terminate()
-      for (const resolve of waiting.values()) resolve()
+      for (const resolve of waiting.values()) resolve(false)
       waiting.clear()
     },
   }
