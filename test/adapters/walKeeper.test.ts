@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { type Checkpointer, openCheckpointer } from '../../src/adapters/embedded/checkpointer.ts'
 import { openDatabase } from '../../src/adapters/embedded/sqlite.ts'
@@ -154,6 +156,11 @@ wal('learns from the checkpointer that a reader kept a part of the WAL', async (
   assert.is(keeper.settled, null)
   assert.is(db.isOpen, true)
   await close()
+})
+
+wal('does not keep its process from ending when the checkpointer is closed during a move', () => {
+  const program = fileURLToPath(new URL('../fixtures/eventStore/closedCheckpointer.ts', import.meta.url))
+  assert.is(execFileSync(process.execPath, [program], { encoding: 'utf8' }), 'closed')
 })
 
 wal.run()

@@ -16,6 +16,7 @@ interface Moved {
 export const openCheckpointer = (): Checkpointer => {
   const waiting = new Map<string, (isWhole: boolean) => void>()
   let worker: Worker | undefined
+  let isClosed = false
   const started = (): Worker => {
     if (worker) return worker
     worker = new Worker(new URL('./checkpointerThread.js', import.meta.url), {
@@ -24,7 +25,7 @@ export const openCheckpointer = (): Checkpointer => {
     worker.on('message', ({ file, isWhole }: Moved) => {
       waiting.get(file)?.(isWhole)
       waiting.delete(file)
-      if (waiting.size === 0) worker?.unref()
+      if (waiting.size === 0 && !isClosed) worker?.unref() // its end is waited for
     })
     worker.on('error', () => {
       // The thread died: waiting writers move their WALs themselves, and the next move starts another thread.
@@ -37,12 +38,14 @@ export const openCheckpointer = (): Checkpointer => {
   return {
     move: (file) =>
       new Promise((resolve) => {
+        if (isClosed) return resolve(false)
         waiting.set(file, resolve)
         const thread = started()
         thread.ref() // a writer may wait for it
         thread.postMessage(file)
       }),
     async close() {
+      isClosed = true
       await worker?.terminate()
       for (const resolve of waiting.values()) resolve(false)
       waiting.clear()
