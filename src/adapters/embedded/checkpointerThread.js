@@ -4,15 +4,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { parentPort } from 'node:worker_threads'
 
 parentPort.on('message', (file) => {
-  let isWhole = false
   try {
     const db = new DatabaseSync(file)
-    db.exec('PRAGMA synchronous=FULL; PRAGMA cache_size=-256')
-    const { log, checkpointed } = db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()
-    isWhole = log === checkpointed
+    db.exec('PRAGMA synchronous=FULL; PRAGMA cache_size=-256; PRAGMA wal_checkpoint(PASSIVE)')
     db.close()
   } catch {
     // The disk is full or the file was removed: the WAL does not change, and the writer retries.
   }
-  parentPort.postMessage({ file, isWhole })
+  parentPort.postMessage(file)
 })

@@ -90,7 +90,7 @@ export class Appends {
     const entries = recorded.map(entryOf) // now, so that data which cannot be JSON fails only its own append
     this.#pendingEvents += recorded.length
     this.#index.setHead(stream, actual + recorded.length)
-    this.#commitDue ??= setImmediate(() => this.#commitSettled())
+    this.#commitDue ??= setImmediate(() => this.#commit())
     return new Promise((resolve, reject) =>
       this.#pending.push({ events: recorded, entries, resolve, reject }),
     )
@@ -99,7 +99,7 @@ export class Appends {
   async expire(stream: string, seconds: number | null): Promise<void> {
     demandOpen(this.#closing)
     if (this.#pendingRetentions.length === 0 && this.#log.retentions.has({ stream, seconds })) return
-    this.#commitDue ??= setImmediate(() => this.#commitSettled())
+    this.#commitDue ??= setImmediate(() => this.#commit())
     return new Promise((resolve, reject) =>
       this.#pendingRetentions.push({ stream, seconds, resolve, reject }),
     )
@@ -108,13 +108,6 @@ export class Appends {
   /** Commits what is pending now. */
   flush(): void {
     if (this.#commitDue) this.#commit()
-  }
-
-  /** Commits what is pending as soon as the log is not being settled. */
-  #commitSettled(): void {
-    const { settled } = this.#log
-    if (settled === null) this.#commit()
-    else void settled.then(() => this.flush())
   }
 
   /** Writes all pending appends in one commit, then replies. */

@@ -104,11 +104,6 @@ export class Log {
     return sizeOf(this.#file) + sizeOf(`${this.#file}-wal`)
   }
 
-  /** When to append next: while the WAL is being emptied, later; null: now. */
-  get settled(): Promise<void> | null {
-    return this.#wal.settled
-  }
-
   /** The position of the newest durable event; 0 if there is none. */
   get last(): number {
     return this.rows.last

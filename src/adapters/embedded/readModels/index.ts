@@ -176,15 +176,13 @@ class EmbeddedReadModels implements ReadModels {
 
   /** Writes the last slice with the checkpoint. Other work continues between slices. */
   async #write(table: Table, writes: readonly Write[], checkpoint: Cursor): Promise<void> {
-    const wal = this.#tables.walOf(table)
     let at = 0
     do {
-      if (wal.settled) await wal.settled
       const wait = slices.take()
       if (wait) await wait
       const milliseconds = slices.left
       const next = this.#guard.run(() => table.write(writes, checkpoint, { at, milliseconds }))
-      wal.wrote((next - at + 4) * PAGE_BYTES)
+      this.#tables.wrote(table, (next - at + 4) * PAGE_BYTES)
       at = next
     } while (at < writes.length)
   }

@@ -79,9 +79,10 @@ export class Tables {
     return !this.opened(spec) && this.registry.find(spec)?.is_filling === true
   }
 
-  /** The keeper of the WAL to which a table is written. */
-  walOf({ db }: Table): WalKeeper {
-    return this.#sides.walOf(db) ?? this.#wal
+  /** Counts the approximate size of a commit. */
+  wrote({ db }: Table, bytes: number): void {
+    const wal = this.#sides.walOf(db) ?? this.#wal
+    wal.wrote(bytes)
   }
 
   /** Commits what a thread has written, and creates its indexes. */
