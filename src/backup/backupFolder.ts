@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolderNow } from '../disk/durableNames.ts'
+import { adviceFor } from '../disk/fullDisk.ts'
 import { isMissing } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { MANIFEST, type Manifest, parseManifest } from './manifest.ts'
@@ -100,7 +101,5 @@ const closeToOthers = (dir: string): void => {
 /** An error of the disk as one line that names the directory. */
 export const diskError = (dir: string, error: unknown): AppError => {
   if (error instanceof AppError) return error
-  const isFull = error instanceof Error && 'code' in error && error.code === 'ENOSPC'
-  const advice = isFull ? '; free some space and repeat the command' : ''
-  return new AppError('unavailable', `${dir}: ${messageOf(error)}${advice}`, { cause: error })
+  return new AppError('unavailable', `${dir}: ${messageOf(error)}${adviceFor(error)}`, { cause: error })
 }

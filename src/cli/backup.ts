@@ -129,7 +129,8 @@ export const backupCommands: readonly CliCommand[] = [
       const text =
         problems.length === 0
           ? `${dir} is intact: ${contentOf(dir, manifest)} of ${manifest.created_at}\n`
-          : `${problems.join('\n')}\n`
+          : `${problems.join('\n')}\n` +
+            `Remove the changed files, then repeat svc backup ${dir}: it copies missing and shortened files again\n`
       return { json: { ...jsonOf(dir, manifest), problems }, text, failed: problems.length > 0 }
     },
   }),

@@ -4,6 +4,7 @@ import { framesIn, type RowFrame } from '../backup/rowFrames.ts'
 import type { BackupSource, BackupStart, ListedBlob } from '../backup/source.ts'
 import { AppError, isAppError, messageOf } from '../errors.ts'
 import { type Operator, path } from './operator.ts'
+import { received } from './unanswered.ts'
 
 /** Attempts to continue an interrupted read without any new byte, and the time before each. */
 const ATTEMPTS = 5
@@ -37,7 +38,8 @@ export const openBackupSource = (client: Operator, signal: AbortSignal): BackupS
     async *blobs(backup_id) {
       let text = ''
       const decoder = new TextDecoder()
-      for await (const chunk of await bytes(`${of(backup_id)}/blobs`, {})) {
+      const listed = await bytes(`${of(backup_id)}/blobs`, {})
+      for await (const chunk of received({ url: client.url, signal }, listed)) {
         const lines = (text + decoder.decode(chunk, { stream: true })).split('\n')
         text = lines.pop() ?? ''
         for (const line of lines) yield blobOf(line)

@@ -1,14 +1,15 @@
-import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { bundleOnce } from '../bundle/bundleOnce.ts'
 import { inspectZip } from '../bundle/inspectZip.ts'
 import { readSettings } from '../bundle/settings.ts'
+import { adviceFor } from '../disk/fullDisk.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { FUNCTION_COLUMNS, inputsText, largestInputs, warningsOf, warningsText } from './bundleTexts.ts'
 import { command } from './command.ts'
 import { toFunction } from './deployBundle.ts'
 import { bytes } from './figures.ts'
+import { writeAgain } from './newFile.ts'
 import { warningsIn, withSourcePlaces } from './sourcePlaces.ts'
 import { newFile } from './values.ts'
 
@@ -52,8 +53,14 @@ export const buildCommand = command({
 
 const writeZip = (file: string, zip: Uint8Array): void => {
   try {
-    writeFileSync(file, zip)
+    writeAgain(file, zip)
   } catch (error) {
-    throw new AppError('bad_request', `--out: ${messageOf(error)}`, { cause: error })
+    throw new AppError(
+      'bad_request',
+      `--out: cannot write ${onOneLine(file)}: ${messageOf(error)}${adviceFor(error)}`,
+      {
+        cause: error,
+      },
+    )
   }
 }

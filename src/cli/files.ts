@@ -8,6 +8,7 @@ import { bytes } from './figures.ts'
 import { writeNewFile } from './newFile.ts'
 import type { Column } from './table.ts'
 import { take } from './take.ts'
+import { received } from './unanswered.ts'
 import { DEFAULT_LIMIT, limit, newFile } from './values.ts'
 
 const group = 'files'
@@ -78,13 +79,13 @@ export const fileCommands: readonly CliCommand[] = [
       },
     },
     examples: ['svc files get reports/2026.csv', 'svc files get reports/2026.csv /tmp/report.csv'],
-    async run({ args: { path, file: given }, client, progress, signal }) {
+    async run({ args: { path, file: given }, client, progress, signal, url }) {
       const { content, size, ...found } = await client().files.open(path, { signal })
       const file = given ?? localName(path)
       const bar = progress('bytes')
       await writeNewFile(file, async ({ append }) => {
         let done = 0
-        for await (const chunk of content as unknown as AsyncIterable<Uint8Array>) {
+        for await (const chunk of received({ url: url(), signal }, content)) {
           await append(chunk)
           bar.report((done += chunk.length), size)
         }

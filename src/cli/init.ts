@@ -1,7 +1,8 @@
-import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { PACKAGE, type Package, readPackage } from '../bundle/packageJson.ts'
 import { plainName } from '../bundle/settings.ts'
+import { adviceFor } from '../disk/fullDisk.ts'
 import { makeFolder } from '../disk/makeFolder.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
@@ -101,7 +102,15 @@ const resultOf = (folder: string, { created, changed, kept }: Files) => {
 const addType = (file: string, { text, fields }: Package): boolean => {
   if ('type' in fields) return false
   const indent = /^[ \t]+/m.exec(text)?.[0] ?? 2
-  writing(file, () => writeFileSync(file, `${JSON.stringify({ type: 'module', ...fields }, null, indent)}\n`))
+  const part = `${file}.part`
+  writing(file, () => {
+    try {
+      writeFileSync(part, `${JSON.stringify({ type: 'module', ...fields }, null, indent)}\n`)
+      renameSync(part, file) // a full disk leaves the file of the author
+    } finally {
+      rmSync(part, { force: true })
+    }
+  })
   return true
 }
 
@@ -135,8 +144,12 @@ const writing = (file: string, write: () => void): void => {
   try {
     asEditor(write)
   } catch (error) {
-    throw new AppError('bad_request', `folder: cannot write ${onOneLine(file)}: ${messageOf(error)}`, {
-      cause: error,
-    })
+    throw new AppError(
+      'bad_request',
+      `folder: cannot write ${onOneLine(file)}: ${messageOf(error)}${adviceFor(error)}`,
+      {
+        cause: error,
+      },
+    )
   }
 }

@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { open, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { adviceFor, isFullDisk } from '../disk/fullDisk.ts'
 import { syncFolder } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 
@@ -24,7 +25,9 @@ export const writeNewFile = async <T>(file: string, write: (to: NewFile) => Prom
       `${part} exists: another command writes it, or was killed; remove it if none does, and repeat this one`,
     )
   const refused = (error: unknown) => {
-    throw new AppError('bad_request', `cannot write ${part}: ${messageOf(error)}`, { cause: error })
+    throw new AppError('bad_request', `cannot write ${part}: ${messageOf(error)}${adviceFor(error)}`, {
+      cause: error,
+    })
   }
   const handle = await open(part, 'wx', 0o600).catch(refused)
   let isPlaced = false
@@ -43,6 +46,17 @@ export const writeNewFile = async <T>(file: string, write: (to: NewFile) => Prom
 }
 
 const checkFree = (file: string): void => {
-  if (existsSync(file))
-    throw new AppError('bad_request', `${file} exists already: remove it, or name another file`)
+  if (!existsSync(file)) return
+  const fix = statSync(file).isDirectory() ? 'name a file in it' : 'remove it, or name another file'
+  throw new AppError('bad_request', `${file} exists already: ${fix}`)
+}
+
+/** Writes a file that can be made again, in place of an earlier one. If the disk becomes full, no part of it remains. */
+export const writeAgain = (file: string, content: string | Uint8Array): void => {
+  try {
+    writeFileSync(file, content)
+  } catch (error) {
+    if (isFullDisk(error) && statSync(file, { throwIfNoEntry: false })?.isFile()) rmSync(file)
+    throw error
+  }
 }

@@ -12,6 +12,7 @@ type Input = Pick<AnyInput, 'query' | 'body' | 'headers'>
 
 /** The API of the operator. It uses the transport of `svc/client`, which has the operations of an environment only. */
 export interface Operator {
+  readonly url: string
   readonly token: string
   /** Resolves with `data` of the reply; a list keeps its `pagination`. Rejects with the error of the service, or with `unavailable`. */
   request<T>(method: Method, path: string, input?: Input): Promise<T>
@@ -67,6 +68,7 @@ export const connectOperator = (signal: AbortSignal): Operator => {
     return (await named(dataOf(reply))) as T
   }
   return {
+    url,
     token: key,
     open,
     request,

@@ -1,5 +1,6 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { adviceFor } from '../disk/fullDisk.ts'
 import { makeFolder } from '../disk/makeFolder.ts'
 import { isMissing } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
@@ -40,8 +41,17 @@ export const writeProfile = (dir: string, { name, url, key }: Profile): void => 
   makeFolder(dir, 0o700)
   const part = `${fileIn(dir)}.${process.pid}.part`
   rmSync(part, { force: true })
-  writeFileSync(part, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
-  renameSync(part, fileIn(dir)) // a reader sees all of it or none
+  try {
+    writeFileSync(part, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
+    renameSync(part, fileIn(dir)) // a reader sees all of it or none
+  } catch (error) {
+    rmSync(part, { force: true })
+    throw new AppError(
+      'bad_request',
+      `profile: cannot write ${fileIn(dir)}: ${messageOf(error)}${adviceFor(error)}`,
+      { cause: error },
+    )
+  }
 }
 
 const readStored = (dir: string): Stored | null => {

@@ -6,10 +6,12 @@ import type { ReadModelStatus } from '../projections/readModelStatus.ts'
 import type { Operator } from './operator.ts'
 import { type CliCommand, command, type Invocation } from './command.ts'
 import { count } from './figures.ts'
+import { continuing } from './unanswered.ts'
 
 const PATH = '/operator/projections'
 /** The interval at which the progress is read. */
 const LOOK_MS = 500
+const CONTINUES = 'the rebuild continues then: see svc projections status'
 
 type Status = readonly ReadModelStatus[]
 
@@ -104,7 +106,7 @@ export const projectionCommands: readonly CliCommand[] = [
       const service = operator()
       const body = { names: args.name, verify: options.verify }
       await service.request('POST', `${PATH}/rebuild`, { body })
-      let rows = await statusOf(service, args.name)
+      let rows = await continuing(statusOf(service, args.name), CONTINUES)
       const bar = progress('events')
       let most = 0
       let tookMs = 0
@@ -116,7 +118,7 @@ export const projectionCommands: readonly CliCommand[] = [
         bar.report(most - left, known ? most : null, `${current.length} of ${rows.length} read models`)
         await delay(Math.max(LOOK_MS, tookMs), undefined, { signal }) // each reply counts all documents
         const asked = clock.monotonic()
-        rows = await statusOf(service, args.name)
+        rows = await continuing(statusOf(service, args.name), CONTINUES)
         tookMs = clock.monotonic() - asked
       }
       bar.end()

@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { MasterKeyStatus } from '../commands/installation/masterKeyStatus.ts'
 import { type CliCommand, command } from './command.ts'
+import { continuing } from './unanswered.ts'
 
 const PATH = '/operator/secrets/rotate-master'
 /** The interval at which the progress is read. */
 const LOOK_MS = 500
+const CONTINUES = 'the rotation continues then: see svc secrets status'
 
 function keyIn(file: string): string {
   return readFileSync(file, 'utf8').trim()
@@ -51,7 +53,7 @@ export const secretsCommands: readonly CliCommand[] = [
       while (status.status === 'rotating' && !options['no-wait']) {
         bar.report(status.rewrapped, status.rewrapped + status.remaining)
         await delay(LOOK_MS, undefined, { signal })
-        status = await service.request<MasterKeyStatus>('GET', PATH)
+        status = await continuing(service.request<MasterKeyStatus>('GET', PATH), CONTINUES)
       }
       return { json: status, text: textOf(status) }
     },

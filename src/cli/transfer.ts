@@ -8,9 +8,9 @@ import {
   readSync,
   rmSync,
   statSync,
-  writeFileSync,
 } from 'node:fs'
 import { resolve } from 'node:path'
+import { Readable } from 'node:stream'
 import type { Imported } from '../commands/transfer/importEnv.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
@@ -19,6 +19,7 @@ import { path } from './operator.ts'
 import { type CliCommand, command } from './command.ts'
 import { writeNewFile } from './newFile.ts'
 import { ENV_ARGUMENT, findEnv } from './tenants.ts'
+import { received } from './unanswered.ts'
 
 const KEY_FILE = {
   value: 'FILE',
@@ -31,19 +32,16 @@ const KEY_BYTES = 32
 const TAIL_BYTES = 4096
 
 /** Reads the transfer key, and creates a random one for an export if the file is missing. */
-const transferKeyIn = (file: string, { isCreated }: { isCreated: boolean }): string => {
-  if (!isCreated && !existsSync(file))
-    throw new AppError(
-      'bad_request',
-      `--key-file: ${file} does not exist; name the file with the transfer key of the export`,
-    )
+const transferKeyIn = async (file: string, { isCreated }: { isCreated: boolean }): Promise<string> => {
+  if (!existsSync(file)) {
+    if (!isCreated)
+      throw new AppError(
+        'bad_request',
+        `--key-file: ${file} does not exist; name the file with the transfer key of the export`,
+      )
+    await writeNewFile(file, ({ append }) => append(`${randomBytes(KEY_BYTES).toString('base64')}\n`))
+  }
   try {
-    if (isCreated && !existsSync(file))
-      writeFileSync(file, `${randomBytes(KEY_BYTES).toString('base64')}\n`, {
-        mode: 0o600,
-        flag: 'wx',
-        flush: true,
-      })
     const key = readFileSync(file, 'utf8').trim()
     if (Buffer.from(key, 'base64').length === KEY_BYTES) return key
   } catch (error) {
@@ -97,7 +95,7 @@ export const transferCommands: readonly CliCommand[] = [
       const client = operator()
       const { env_id } = await findEnv(client, args.ENV)
       const isKeyNew = !existsSync(keyFile)
-      const transfer_key = transferKeyIn(keyFile, { isCreated: true })
+      const transfer_key = await transferKeyIn(keyFile, { isCreated: true })
       const bar = progress('bytes')
       try {
         const keys = await Array.fromAsync(client.all<ApiKey>(path`/operator/envs/${env_id}/api-keys`))
@@ -107,7 +105,7 @@ export const transferCommands: readonly CliCommand[] = [
         })
         const end = await writeNewFile(file, async ({ part, append }) => {
           let bytes = 0
-          for await (const chunk of body ?? []) {
+          for await (const chunk of received({ url: client.url, signal }, body ?? Readable.from([]))) {
             await append(chunk)
             bar.report((bytes += chunk.length), null)
             signal.throwIfAborted()
@@ -143,7 +141,7 @@ export const transferCommands: readonly CliCommand[] = [
       const file = resolve(args.FILE)
       if (!existsSync(file)) throw new AppError('bad_request', `FILE: ${file} does not exist`)
       const keyFile = resolve(options['key-file'] ?? `${args.FILE}.key`)
-      const key = transferKeyIn(keyFile, { isCreated: false })
+      const key = await transferKeyIn(keyFile, { isCreated: false })
       const { size } = statSync(file)
       const bar = progress('bytes')
       let sent = 0

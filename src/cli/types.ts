@@ -1,14 +1,16 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { bundleOnce } from '../bundle/bundleOnce.ts'
 import { findEntries } from '../bundle/entries.ts'
 import { inspectZip } from '../bundle/inspectZip.ts'
 import { readSettings, type Settings } from '../bundle/settings.ts'
+import { adviceFor } from '../disk/fullDisk.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { FOLDER_ARGUMENT } from './build.ts'
 import { command } from './command.ts'
 import { asEditor } from './fileModes.ts'
+import { writeAgain } from './newFile.ts'
 import { withSourcePlaces } from './sourcePlaces.ts'
 import { type TypedFunction, typesText } from './typesText.ts'
 import { newFile } from './values.ts'
@@ -59,10 +61,14 @@ const functionsOf = async (settings: Settings, out: string): Promise<readonly Ty
 
 const write = (file: string, text: string): void => {
   try {
-    asEditor(() => writeFileSync(file, text))
+    asEditor(() => writeAgain(file, text))
   } catch (error) {
-    throw new AppError('bad_request', `out: cannot write ${onOneLine(file)}: ${messageOf(error)}`, {
-      cause: error,
-    })
+    throw new AppError(
+      'bad_request',
+      `out: cannot write ${onOneLine(file)}: ${messageOf(error)}${adviceFor(error)}`,
+      {
+        cause: error,
+      },
+    )
   }
 }

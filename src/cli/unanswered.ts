@@ -1,4 +1,4 @@
-import { AppError, messageOf } from '../errors.ts'
+import { AppError, isAppError, messageOf } from '../errors.ts'
 
 /** Time for a reply that a service has at hand, milliseconds: a stopped process accepts connections and never replies. */
 export const REPLY_MS = 10_000
@@ -14,6 +14,25 @@ export const incomplete = (url: string, cause: unknown): AppError => {
   const detail = `the reply of the service at ${url} is incomplete (${reasonOf(cause)})`
   return failed(detail, 'see svc status, then repeat the command', cause)
 }
+
+/** Yields the content of a reply. Rejects with `incomplete` if the connection ends within it. */
+export async function* received(
+  { url, signal }: { readonly url: string; readonly signal: AbortSignal },
+  content: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* content
+  } catch (cause) {
+    throw signal.aborted ? cause : incomplete(url, cause)
+  }
+}
+
+/** Adds to the error of a service that went away within an operation how its end is found. */
+export const continuing = <T>(reply: Promise<T>, hint: string): Promise<T> =>
+  reply.catch((error: unknown) => {
+    if (!isAppError(error, 'unavailable')) throw error
+    throw new AppError('unavailable', `${error.message}; ${hint}`, { cause: error, data: error.data })
+  })
 
 const failed = (detail: string, fix: string, cause: unknown): AppError =>
   new AppError('unavailable', `${detail}: ${fix}`, { cause, data: { detail } })

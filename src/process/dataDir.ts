@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolderNow } from '../disk/durableNames.ts'
+import { adviceFor, isFullDisk } from '../disk/fullDisk.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { lockFile } from './engines.ts'
 
@@ -30,9 +31,13 @@ export const lockDataDir = (dir: string, { forRestore = false } = {}): (() => vo
     if (unlock) writeOwner(owner)
   } catch (error) {
     if (error instanceof AppError) throw error
-    throw new AppError('unavailable', `SVC_DATA_DIR: cannot write in ${dir} (${reasonOf(error)})`, {
-      cause: error,
-    })
+    throw new AppError(
+      'unavailable',
+      `SVC_DATA_DIR: cannot write in ${dir} (${reasonOf(error)})${adviceFor(error)}`,
+      {
+        cause: error,
+      },
+    )
   }
   if (!unlock) {
     throw new AppError(
@@ -60,7 +65,7 @@ const writeOwner = (file: string): void => {
   try {
     writeFileSync(file, String(process.pid), { mode: 0o600 })
   } catch (error) {
-    if (reasonOf(error) !== 'ENOSPC') throw error
+    if (!isFullDisk(error)) throw error
   }
 }
 
@@ -107,5 +112,6 @@ const readOwner = (file: string): string => {
   }
 }
 
+/** The code of an error of the system: its message would repeat the path. */
 const reasonOf = (error: unknown): string =>
-  (error instanceof Error && (error as NodeJS.ErrnoException).code) || messageOf(error)
+  (error instanceof Error && 'syscall' in error && (error as NodeJS.ErrnoException).code) || messageOf(error)

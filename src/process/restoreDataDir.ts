@@ -14,6 +14,7 @@ import type { OnProgress } from '../backup/makeBackup.ts'
 import type { Manifest } from '../backup/manifest.ts'
 import { openBackup, type ReadBackup } from '../backup/readBackup.ts'
 import { makeFolderNow } from '../disk/durableNames.ts'
+import { adviceFor } from '../disk/fullDisk.ts'
 import { syncFileNow, syncFolderNow } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { StoredRow } from '../ports/storedLog.ts'
@@ -92,7 +93,13 @@ const restoreInto = async (
     rmSync(marker, { force: true })
     throw error instanceof AppError
       ? error
-      : new AppError('unavailable', `${dataDir}: ${messageOf(error)}; nothing was restored`, { cause: error })
+      : new AppError(
+          'unavailable',
+          `${dataDir}: ${messageOf(error)}; nothing was restored${adviceFor(error)}`,
+          {
+            cause: error,
+          },
+        )
   }
 }
 

@@ -23,6 +23,12 @@ const PROBE_MS = 30_000
 
 type Options = Omit<SandboxOptions, 'sandbox'>
 
+interface Probe {
+  readonly code: ChildCode
+  readonly options: Options
+  readonly probeMs: number
+}
+
 /**
  * Resolves with the strongest tier in which a child really starts, or with the required one. Resolves with the reason
  * as text if there is none.
@@ -31,43 +37,41 @@ export const chooseSandbox = async (
   required: Tier | 'auto',
   code: ChildCode,
   options: Options,
+  probeMs = PROBE_MS,
 ): Promise<Chosen | string> => {
   const setpriv = workingSetpriv()
   let reason = 'SVC_SANDBOX=process'
   if (required !== 'process') {
-    const found = await openNamespaces(setpriv, code, options)
+    const found = await openNamespaces(setpriv, { code, options, probeMs })
     if (typeof found !== 'string')
       return { tier: 'namespace', sandbox: found, reason: 'a child started in namespaces of its own' }
     if (required === 'namespace') return found
     reason = `the namespace tier does not work: ${found}`
   }
   const sandbox = processSandbox(setpriv)
-  return (await failureOf(sandbox, code, options)) ?? { tier: 'process', sandbox, reason }
+  return (await failureOf(sandbox, { code, options, probeMs })) ?? { tier: 'process', sandbox, reason }
 }
 
 /** Resolves with the reason why namespaces do not work here. */
-const openNamespaces = async (
-  setpriv: string | null,
-  code: ChildCode,
-  options: Options,
-): Promise<Sandbox | string> => {
+const openNamespaces = async (setpriv: string | null, probe: Probe): Promise<Sandbox | string> => {
   if (process.platform !== 'linux') return 'it requires Linux'
   const bwrap = executable('bwrap')
   if (bwrap === null) return 'bubblewrap (bwrap) is not installed'
   let libraries: readonly string[]
   try {
-    libraries = librariesOf(options.node, executable('ldd'))
+    libraries = librariesOf(probe.options.node, executable('ldd'))
   } catch (error) {
     return messageOf(error)
   }
   const sandbox = namespaceSandbox({ bwrap, setpriv, libraries })
-  return (await failureOf(sandbox, code, options)) ?? sandbox
+  return (await failureOf(sandbox, probe)) ?? sandbox
 }
 
 /** Starts a child without a build. Resolves with the reason if it does not become ready. */
-const failureOf = (sandbox: Sandbox, code: ChildCode, options: Options): Promise<string | null> =>
+const failureOf = (sandbox: Sandbox, { code, options, probeMs }: Probe): Promise<string | null> =>
   new Promise((resolve) => {
     let ready = false
+    let late: string | null = null
     const child = startProcess(
       { dir: code.dir, code, options: { ...options, sandbox } },
       {
@@ -77,11 +81,14 @@ const failureOf = (sandbox: Sandbox, code: ChildCode, options: Options): Promise
         },
         onEnd: ({ message, output }) => {
           clearTimeout(timer)
-          resolve(ready ? null : firstLine(output) || message)
+          resolve(ready ? null : (late ?? (firstLine(output) || message)))
         },
       },
     )
-    const timer = setTimeout(() => child.kill(), PROBE_MS)
+    const timer = setTimeout(() => {
+      late = `no child became ready within ${probeMs / 1000} s`
+      child.kill()
+    }, probeMs)
     child.send({ type: 'init', dir: code.dir, outputBytes: 0 })
   })
 

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { readInstance } from '../../src/cli/instance.ts'
@@ -7,6 +7,7 @@ import { call } from '../support/build.ts'
 import { cli } from '../support/cli.ts'
 import { folderOf, type RunningDev, save, startDev } from '../support/dev.ts'
 import { openApi } from '../support/http.ts'
+import { fill } from '../support/smallDisk.ts'
 import { suite } from '../support/suite.ts'
 
 const versionIs = (version: number): string => `export const version = () => ${version}\n`
@@ -28,16 +29,6 @@ const startOnSmallDisk = (folder: string, { taken = 0 } = {}) => {
     String(taken),
   ])
   return { dev, root: () => insideOf(dev.process.pid, folder) }
-}
-
-/** Writes until the disk is full. */
-const fill = (file: string): void => {
-  for (const size of [1 << 20, 4096, 1])
-    try {
-      for (;;) appendFileSync(file, Buffer.alloc(size))
-    } catch (error) {
-      assert.is((error as NodeJS.ErrnoException).code, 'ENOSPC')
-    }
 }
 
 /** A signal for bubblewrap would not reach it. */

@@ -1,4 +1,4 @@
-import { existsSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { type Embedded, put, spawnEmbedded } from '../support/backedUp.ts'
@@ -49,26 +49,38 @@ killed('of svc export leaves no file under its name, and says how to repeat it',
   await cliJson(['export', 'local/dev', file], { env: server.cliEnv })
 })
 
-killed('of the service ends svc export with code 1, and leaves nothing', async ({ dir }) => {
-  const server = await spawnEmbedded()
-  for (let n = 0; n < FILES; n++) await put(server, `many/${n}`, 'x'.repeat(FILE_BYTES))
-  const file = join(dir, 'b.svc')
-  const running = startCli(['export', 'local/dev', file], { env: server.cliEnv })
-  await until(() => sizeOf(`${file}.part`) > 0, { everyMs: 0 })
-  await server.end('SIGKILL')
-  assert.is(await running.ended, 1)
-  assert.match(running.err(), /^svc: [^\n]+\n$/)
-  assert.equal(
-    [file, `${file}.part`, `${file}.key`].filter((path) => existsSync(path)),
-    [],
-  )
-  const again = await spawnEmbedded(server.dataDir)
-  try {
-    await cliJson(['export', 'local/dev', file], { env: again.cliEnv })
-  } finally {
-    await again.stop()
-  }
-})
+killed(
+  'of the service ends svc export and svc files get with code 1, and leaves nothing',
+  async ({ dir }) => {
+    let server = await spawnEmbedded()
+    for (let n = 0; n < FILES; n++) await put(server, `many/${n}`, 'x'.repeat(FILE_BYTES))
+    await put(server, 'large', 'x'.repeat(FILES * FILE_BYTES))
+    const commands = {
+      'b.svc': ['export', 'local/dev', join(dir, 'b.svc')],
+      large: ['files', 'get', 'large', join(dir, 'large')],
+    }
+    try {
+      for (const [name, args] of Object.entries(commands)) {
+        const running = startCli(args, { env: server.cliEnv })
+        await until(() => sizeOf(join(dir, `${name}.part`)) > 0, { everyMs: 0 })
+        await server.end('SIGKILL')
+        assert.is(await running.ended, 1)
+        assert.match(
+          running.err(),
+          /^svc: the reply of the service at \S+ is incomplete \(\w+\): see svc status, then repeat the command\n$/,
+        )
+        assert.equal(
+          readdirSync(dir).filter((each) => each.startsWith(name)),
+          [],
+        )
+        server = await spawnEmbedded(server.dataDir)
+        await cliJson(args, { env: server.cliEnv })
+      }
+    } finally {
+      await server.stop()
+    }
+  },
+)
 
 killed(
   'of the service at any moment of svc import leaves an import that is continued',

@@ -81,4 +81,24 @@ projections(
   },
 )
 
+projections('rebuild says how its end is found when the service goes away', async () => {
+  const rebuild = { state: 'running', behind: 5, from_version: null }
+  const runs = { name: 'runs', version: 1, state: 'rebuilding', behind: 0, documents: 1, rebuild }
+  const replies = [{}, [runs]].map((data) => JSON.stringify({ data }))
+  await answering(
+    (_, response) => {
+      const reply = replies.shift()
+      if (reply === undefined) response.destroy()
+      else response.end(reply)
+    },
+    async (SVC_URL) => {
+      const { code, out, err } = await cli(['projections', 'rebuild', 'runs'], {
+        env: { SVC_URL, SVC_OPERATOR_TOKEN: 'x'.repeat(32) },
+      })
+      assert.equal([code, out], [1, ''])
+      assert.match(err, /does not answer.*; the rebuild continues then: see svc projections status\n$/)
+    },
+  )
+})
+
 projections.run()

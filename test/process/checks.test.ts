@@ -157,6 +157,13 @@ dirs('compare the master key with the keys that are stored, while a service uses
   assert.equal(await states({ ...given, dataDir: tempDir() }), [])
 })
 
+dirs('report damaged secrets once, with their own remedy', async () => {
+  const dataDir = tempDir()
+  writeFileSync(join(dataDir, 'secrets.json'), '{')
+  assert.is(stateOf(dataDir)['master key'], 'failed')
+  assert.equal(await checkStoredKeys({ ...noKeys, dataDir, blobs: 'embedded:' }), [])
+})
+
 const engines = suite('checks of engines')
 const embedded = { eventStore: 'embedded:', readModels: 'embedded:', blobs: 'embedded:', redis: null }
 

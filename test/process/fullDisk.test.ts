@@ -2,9 +2,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { type Event, publish } from '../support/build.ts'
+import { hasBubblewrap } from '../support/bubblewrap.ts'
+import { startCli } from '../support/cli.ts'
 import { freePort } from '../support/freePort.ts'
 import { limitFiles } from '../support/limitFiles.ts'
 import { spawnServer } from '../support/server.ts'
+import { openSmallDisk } from '../support/smallDisk.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -73,5 +76,46 @@ disk('that was killed there starts again, waits, and continues when there is roo
   assert.is((await second.api.get<Event>(`/events/${event_id}`)).event_id, event_id)
   await publish(second.api, 'order:created')
   await second.end('SIGTERM')
+})
+const onFullDisk = hasBubblewrap ? disk : disk.skip
+
+onFullDisk('with not a byte left starts, waits, and continues when there is room', async () => {
+  const small = await openSmallDisk(32 << 20)
+  const port = await freePort()
+  const services: ReturnType<typeof startCli>[] = []
+  const serve = () => {
+    const service = startCli(['serve'], {
+      env: { ...EMBEDDED, NODE_OPTIONS: '', SVC_DATA_DIR: small.path, PORT: String(port) },
+      within: small.within,
+    })
+    services.push(service)
+    return service
+  }
+  const url = `http://127.0.0.1:${port}`
+  const becomesReady = (service: ReturnType<typeof serve>) =>
+    until(
+      async () => {
+        if (service.process.exitCode !== null) return 'ended'
+        return (await readyz(url)).status === 200
+      },
+      { timeoutMs: 60_000 },
+    )
+  try {
+    const first = serve()
+    assert.is(await becomesReady(first), true)
+    first.process.kill('SIGTERM')
+    assert.is(await first.ended, 0)
+    small.fill()
+    const second = serve()
+    await second.shows('The embedded store failed: database or disk is full')
+    assert.is((await readyz(url)).status, 503)
+    small.free()
+    assert.is(await becomesReady(second), true, second.err() + second.out())
+    second.process.kill('SIGTERM')
+    assert.is(await second.ended, 0)
+  } finally {
+    for (const { process: started } of services) started.kill('SIGKILL')
+    await small.close()
+  }
 })
 disk.run()

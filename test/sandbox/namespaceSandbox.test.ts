@@ -66,6 +66,11 @@ const outcomes = async (): Promise<Record<string, unknown> | string> => {
   return JSON.parse(output) as Record<string, unknown>
 }
 
+namespaces('is not confused with a machine that is too slow: the reason names the time', async () => {
+  const chosen = await chooseSandbox('process', prepareChildCode(tempDir()), DEFAULT_OPTIONS, 1)
+  assert.is(chosen, 'no child became ready within 0.001 s')
+})
+
 namespaces('contains files, processes and the network', async () => {
   const got = await outcomes()
   if (typeof got === 'string') {

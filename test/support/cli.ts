@@ -27,12 +27,21 @@ const optionsOf = ({ env, cwd }: Given) => ({
   ...(cwd !== undefined && { cwd }),
 })
 
+const commandOf = (
+  args: readonly string[],
+  { within: [first, ...others] = [], nodeOptions = [] }: Given,
+): readonly [string, readonly string[]] => {
+  const started = [...nodeOptions, svc, ...args]
+  return first === undefined
+    ? [process.execPath, started]
+    : [first, [...others, process.execPath, ...started]]
+}
+
 /** Runs the real `svc` without a terminal, and resolves when it has ended. */
 export const cli = (args: readonly string[], given: Given = {}): Promise<EndedCli> =>
   new Promise((resolve) => {
     const child = execFile(
-      process.execPath,
-      [...(given.nodeOptions ?? []), svc, ...args],
+      ...commandOf(args, given),
       { ...optionsOf(given), maxBuffer: 64 << 20 },
       (error, out, err) =>
         resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
@@ -62,8 +71,7 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
 
 /** Starts the real `svc` for a command that lasts. */
 export const startCli = (args: readonly string[], given: Given = {}): RunningCli => {
-  const command = [...(given.within ?? []), process.execPath, ...(given.nodeOptions ?? []), svc, ...args]
-  const child = spawn(command[0] ?? '', command.slice(1), {
+  const child = spawn(...commandOf(args, given), {
     ...optionsOf(given),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

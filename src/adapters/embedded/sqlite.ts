@@ -1,4 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { isFullDisk } from '../../disk/fullDisk.ts'
 import { AppError, messageOf } from '../../errors.ts'
 
 /**
@@ -68,7 +69,11 @@ export const transaction = <T>(db: DatabaseSync, work: () => T): T => {
 export const unavailable = (error: unknown): AppError =>
   error instanceof AppError
     ? error
-    : new AppError('unavailable', `The embedded store failed: ${messageOf(error)}`, { cause: error })
+    : new AppError('unavailable', `The embedded store failed: ${reasonOf(error)}`, { cause: error })
+
+/** A full disk has several errors in SQLite; operators get one of them. */
+const reasonOf = (error: unknown): string =>
+  isFullDisk(error) ? 'database or disk is full' : messageOf(error)
 
 /** A statement whose rows are arrays, as its SELECT lists them: no object is built for each row. */
 export interface Rows<Row extends readonly unknown[]> {

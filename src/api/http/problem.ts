@@ -1,6 +1,7 @@
 import type { Context, Next } from 'koa'
 import { clock } from '../../clock.ts'
-import { fullDisk, isFullDisk } from './fullDisk.ts'
+import { isFullDisk } from '../../disk/fullDisk.ts'
+import { fullDisk } from './fullDisk.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { isAppError } from '../../errors.ts'
 import { MasterKeys, masterKeyIdOf } from '../../secrets/masterKeys.ts'
 import { WrappedKeys } from '../../secrets/wrappedKeys.ts'
 import type { Config } from '../config.ts'
@@ -13,10 +14,15 @@ const FIX =
   'set SVC_MASTER_KEY to the master key with this id, or restore secrets.json; svc secrets status shows the id'
 
 /** The master keys of the configuration, else those of `secrets.json`. */
-const masterKeysOf = ({ dataDir, masterKey, previousMasterKey }: Given): readonly Buffer[] =>
-  masterKey === null
-    ? masterKeysIn(join(dataDir, SECRETS_FILE))
-    : [masterKey, previousMasterKey].filter((key) => key !== null)
+const masterKeysOf = ({ dataDir, masterKey, previousMasterKey }: Given): readonly Buffer[] => {
+  if (masterKey !== null) return [masterKey, previousMasterKey].filter((key) => key !== null)
+  try {
+    return masterKeysIn(join(dataDir, SECRETS_FILE))
+  } catch (error) {
+    if (!isAppError(error)) throw error
+    return [] // the check of the master key reports it
+  }
+}
 
 /** Checks that the master key opens the keys in the blobs, and changes nothing. A running service has proved it at its start. */
 export const checkStoredKeys = (config: Given): Promise<readonly Check[]> =>

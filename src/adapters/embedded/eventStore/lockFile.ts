@@ -12,7 +12,8 @@ const held = new Set<DatabaseSync>()
 export const lockFile = (file: string): (() => void) | null => {
   const db = new DatabaseSync(file)
   try {
-    db.exec('PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE')
+    // A journal in a file could not be created on a full disk, where the service must start and wait for room.
+    db.exec('PRAGMA journal_mode=MEMORY; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE')
     held.add(db)
     return () => {
       held.delete(db)

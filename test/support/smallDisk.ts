@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process'
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { insideOf, mounting, pidInside } from './bubblewrap.ts'
+import { tempDir } from './tempDir.ts'
+
+/** Writes until the disk is full, to its last byte. */
+export const fill = (file: string): void => {
+  for (const size of [1 << 20, 4096, 1])
+    try {
+      for (;;) appendFileSync(file, Buffer.alloc(size))
+    } catch (error) {
+      assert.is((error as NodeJS.ErrnoException).code, 'ENOSPC')
+    }
+}
+
+/** A disk with room for some bytes, until it is closed. Needs bubblewrap, and `nsenter` of util-linux. */
+export interface SmallDisk {
+  /** Its path for the programs that `within` starts. */
+  readonly path: string
+  /** The start of a command that sees the disk. */
+  readonly within: readonly string[]
+  fill(): void
+  free(): void
+  /** The names on the disk, without what fills it. */
+  names(folder?: string): readonly string[]
+  read(file: string): string
+  write(file: string, text: string): void
+  close(): Promise<void>
+}
+
+const FILLER = 'filler'
+
+export const openSmallDisk = async (bytes: number): Promise<SmallDisk> => {
+  const path = tempDir()
+  const [command = '', ...args] = mounting('--perms', '0700', '--size', String(bytes), '--tmpfs', path)
+  const holder = spawn(command, [...args, 'sh', '-c', 'echo mounted; cat'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  await once(holder.stdout, 'data')
+  const seen = insideOf(holder.pid, path)
+  const asUser = process.getuid?.() === 0 ? [] : ['--user', '--preserve-credentials']
+  return {
+    path,
+    within: ['nsenter', '--target', String(pidInside(holder.pid)), ...asUser, '--mount', '--'],
+    fill: () => fill(join(seen, FILLER)),
+    free: () => rmSync(join(seen, FILLER)),
+    names: (folder = '.') =>
+      readdirSync(join(seen, folder))
+        .filter((name) => name !== FILLER)
+        .sort(),
+    read: (file) => readFileSync(join(seen, file), 'utf8'),
+    write: (file, text) => writeFileSync(join(seen, file), text),
+    close: async () => {
+      holder.stdin.end()
+      await once(holder, 'close')
+    },
+  }
+}
