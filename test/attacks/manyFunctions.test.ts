@@ -32,6 +32,7 @@ const PROJECTS = 5
 const WRONG_REQUESTS = 95
 const CHANGES = 20
 const WRONG_CALLS = 60
+const LISTS = 100
 /** A part of a name. */
 const LONG = 'a'.repeat(115)
 
@@ -120,6 +121,29 @@ attackSuite('builds with many functions', [
       expected(run.result === WRONG_CALLS, `${shown(run)}: ${JSON.stringify(run.result)}`)
       expected(used < MOST_CPU_S, `${WRONG_CALLS} calls took ${used} s of the processor`)
       return `${WRONG_CALLS} calls are refused in ${used.toFixed(1)} s of the processor`
+    },
+  },
+  {
+    id: 'B/11-amplification/functions/lists',
+    attempt: 'read lists of one entry from a build with ten thousand event handlers',
+    severity: 'medium',
+    run: async (target) => {
+      const { server, attacker } = await target.fresh()
+      const { api } = attacker
+      const project = `p-${newId()}`
+      const functions = Array.from(
+        { length: 10_000 },
+        (_, n) => `export const f${n} = fn({ onEvent: 'e${n}' }, () => 1)`,
+      )
+      await deploy(api, project, moduleOf(functions))
+      const before = cpuSecondsOf(server.process.pid)
+      for (let n = 0; n < LISTS; n++) {
+        const { data, pagination } = await api.page(`/projects/${project}/event-handlers?limit=1&offset=${n}`)
+        expected(data.length === 1 && pagination.total === 10_000, `a list of ${pagination.total}`)
+      }
+      const used = cpuSecondsOf(server.process.pid) - before
+      expected(used < MOST_CPU_S, `${LISTS} lists took ${used} s of the processor`)
+      return `${LISTS} lists in ${used.toFixed(1)} s of the processor`
     },
   },
 ])
