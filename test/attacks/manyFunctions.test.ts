@@ -146,4 +146,31 @@ attackSuite('builds with many functions', [
       return `${LISTS} lists in ${used.toFixed(1)} s of the processor`
     },
   },
+  {
+    id: 'B/11-amplification/functions/changes',
+    attempt:
+      'compare a build whose functions have 13 MB of metadata thirty times at once, and deploy it as often',
+    severity: 'critical',
+    run: async (target) => {
+      const { server, attacker, victim } = await target.fresh({ NODE_OPTIONS: '--max-old-space-size=300' })
+      const { api } = attacker
+      const project = `p-${newId()}`
+      const input = `{ type: 'object', properties: Object.fromEntries(Array.from({ length: 190 }, (_, n) => ['p' + n, { type: 'string', minLength: 1 }])) }`
+      const lines = Array.from(
+        { length: 260 },
+        (_, n) => `export const f${n} = fn({ mcp: { service: 's', description: 'x', input } }, () => 1)`,
+      )
+      const { 'main.js': module } = moduleOf([`const input = ${input}`, ...lines])
+      const files = Object.fromEntries(Array.from({ length: 7 }, (_, n) => [`m${n}.js`, module]))
+      const { build_id } = await deploy(api, project, files)
+      const build = `/projects/${project}/builds/${build_id}`
+      const asked = Array.from({ length: 60 }, (_, n) =>
+        n % 2 === 0 ? api.send('GET', `${build}/changes`) : api.send('POST', `${build}/deploy`),
+      )
+      const statuses = (await Promise.all(asked)).map(({ status }) => status)
+      expected(server.process.exitCode === null, 'the service ended')
+      await victim.api.get('/env')
+      return allRefused(Object.fromEntries(statuses.entries()), [200, 503])
+    },
+  },
 ])
