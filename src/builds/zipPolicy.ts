@@ -31,6 +31,9 @@ export const ZIP_LIMITS: ZipLimits = {
   diskRatioFrom: 20 << 20,
 }
 
+/** File systems refuse longer segments of a name, in bytes. */
+const SEGMENT_BYTES = 255
+
 /** A file system stores files and directories in blocks, so many small ones need more than their bytes. */
 const BLOCK = 4096
 
@@ -113,6 +116,8 @@ export class ZipPolicy {
     if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
       throw refuse(`Expected a name without empty, "." and ".." segments, got ${name}`)
     }
+    if (segments.some((segment) => Buffer.byteLength(segment) > SEGMENT_BYTES))
+      throw refuse(`Expected a name with segments of at most ${SEGMENT_BYTES} bytes, got ${name}`)
     if (segments.length > this.#limits.depth)
       throw refuse(`Expected names of at most ${this.#limits.depth} segments, got ${name}`)
     this.#claim(segments, fileName.endsWith('/'), name)

@@ -44,9 +44,9 @@ interface Env {
   /** Nothing of the deleted environment is left. */
   readonly purged: boolean
   /** The names of the consumers of its stream. */
-  readonly consumers: ReadonlySet<string>
+  readonly consumers: Set<string>
   /** The last use of each name; unknown in logs of version 0.1.0. */
-  readonly used: ReadonlyMap<string, string>
+  readonly used: Map<string, string>
 }
 
 /**
@@ -122,14 +122,14 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
       case 'ConsumerNamed':
       case 'ConsumerUsed': {
         const { name, at } = event
-        const used = at === undefined ? state.used : new Map(state.used).set(name, at)
-        return { ...state, consumers: new Set(state.consumers).add(name), used }
+        state.consumers.add(name)
+        if (at !== undefined) state.used.set(name, at)
+        return state
       }
       case 'ConsumerForgotten': {
-        const [consumers, used] = [new Set(state.consumers), new Map(state.used)]
-        consumers.delete(event.name)
-        used.delete(event.name)
-        return { ...state, consumers, used }
+        state.consumers.delete(event.name)
+        state.used.delete(event.name)
+        return state
       }
       default:
         return foreign(event)

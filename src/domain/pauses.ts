@@ -19,9 +19,8 @@ export const decidePause = ({ type, ...name }: PauseCommand, paused: ReadonlySet
   return isPaused ? [{ type: 'ScheduleResumed', ...name }] : []
 }
 
-/** The paused functions after a fact. */
-export const evolvePauses = (paused: ReadonlySet<string>, event: PauseEvent): ReadonlySet<string> => {
-  const key = keyOf(event)
-  if (event.type === 'SchedulePaused') return new Set(paused).add(key)
-  return new Set([...paused].filter((each) => each !== key))
+/** Changes the paused functions by a fact. */
+export const evolvePauses = (paused: Set<string>, event: PauseEvent): void => {
+  if (event.type === 'SchedulePaused') paused.add(keyOf(event))
+  else paused.delete(keyOf(event))
 }

@@ -26,7 +26,7 @@ export interface ActiveProject {
   /** The hosts that functions may reach; null: every public host. */
   readonly network: readonly string[] | null
   readonly builds: ReadonlyMap<string, KnownBuild>
-  /** Ids of deleted builds: no other build gets one of them. */
+  /** Ids of deleted builds: no other build gets one of them. There is no limit of their number. */
   readonly deleted: ReadonlySet<string>
   readonly deployed: DeployedBuild | null
   /** The functions that no tick starts, as `ns/var`. */
@@ -45,6 +45,14 @@ type Project =
     }
   | { readonly status: 'deleted' }
   | ActiveProject
+
+/** The fold changes its lists in place: a copy for each fact would make long streams slow. */
+interface Folding extends ActiveProject {
+  readonly builds: Map<string, KnownBuild>
+  readonly deleted: Set<string>
+  readonly paused: Set<string>
+}
+type State = Exclude<Project, ActiveProject> | Folding
 
 export type ProjectCommand =
   | {
@@ -182,7 +190,7 @@ export const isLate = (error: unknown): boolean =>
   isAppError(error, 'conflict') && error.data['fence'] !== undefined
 
 /** The rules of a project and its builds: at most one build is deployed. */
-export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
+export const project: Decider<State, ProjectCommand, ProjectEvent> = {
   initial: () => ({ status: 'absent', nameFence: -1 }),
 
   decide(command, state) {
@@ -248,7 +256,7 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
     project.status === 'active' ? project.builds.size + project.deleted.size + project.paused.size : 0,
 
   evolve(project, { event, revision }: Folded<ProjectEvent>) {
-    const changed = (changes: Partial<ActiveProject>): Project =>
+    const changed = (changes: Partial<Folding>): State =>
       project.status === 'active' ? { ...project, ...changes } : project
     switch (event.type) {
       case 'ProjectCreated':
@@ -273,9 +281,8 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
         return changed({ nameFence: revision })
       case 'SchedulePaused':
       case 'ScheduleResumed':
-        return project.status === 'active'
-          ? changed({ paused: evolvePauses(project.paused, event) })
-          : project
+        if (project.status === 'active') evolvePauses(project.paused, event)
+        return project
       case 'ProjectDeleted':
         return project.status === 'active' ? { status: 'deleted' } : project
       case 'BuildUploaded': {
@@ -283,13 +290,14 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
         const { build_id, hash, build_type, storage_path } = event
         const size = event.size + (event.functions_ref?.size ?? 0)
         const build = { hash, size, build_type, storage_path }
-        return { ...project, builds: new Map(project.builds).set(build_id, build) }
+        project.builds.set(build_id, build)
+        return project
       }
       case 'BuildDeleted': {
         if (project.status !== 'active') return project
-        const builds = new Map(project.builds)
-        builds.delete(event.build_id)
-        return { ...project, builds, deleted: new Set(project.deleted).add(event.build_id) }
+        project.builds.delete(event.build_id)
+        project.deleted.add(event.build_id)
+        return project
       }
       case 'BuildDeployed': {
         const { build_id, functions, functions_ref } = event

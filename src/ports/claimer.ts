@@ -21,8 +21,15 @@ export interface Claimer {
   isFullFor(env_id: string): boolean
   /** The ids of the organizations whose runs wait for places. */
   readonly fullFor: readonly string[]
-  /** Appends a claim of this worker for an event or a run. A delivery that arrives meanwhile waits for the append. */
-  claiming<T>(id: string, append: () => Promise<T>): Promise<T>
+  /**
+   * Appends a claim of this worker for an event or a run. A delivery that arrives meanwhile waits for the append. `of`: the
+   * environment and the number of the claimed runs, which wait here until they begin.
+   */
+  claiming<T>(
+    id: string,
+    append: () => Promise<T>,
+    of?: { readonly env_id: string; readonly runs: number },
+  ): Promise<T>
   /**
    * Requests the run, claims it for this worker in the same append, and executes it. If the run was requested before,
    * the worker that claims it executes it.

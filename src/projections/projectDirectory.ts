@@ -4,6 +4,7 @@ import type { EventType } from '../events/index.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import type { DirectoryBuild, DirectoryProject } from './directoryProject.ts'
+import { functionIn } from './functionIndex.ts'
 import { LiveBuilds } from './liveBuilds.ts'
 import { pausesAfter } from './pauses.ts'
 import { type Deployed, type Wiring, wiringOf } from './wiring.ts'
@@ -106,11 +107,11 @@ export class ProjectDirectory {
     const slash = ref.lastIndexOf('/')
     const ns = ref.slice(0, slash)
     const name = ref.slice(slash + 1)
-    for (const project of this.#projects.values()) {
-      if (project.env_id !== env_id || (project_id !== undefined && project.project_id !== project_id))
-        continue
-      const build = project.deployed
-      const fn = build?.functions.find((candidate) => candidate.ns === ns && candidate.var === name)
+    const named = project_id === undefined ? undefined : this.#projects.get(project_id)
+    const projects = project_id === undefined ? this.#projects.values() : named ? [named] : []
+    for (const project of projects) {
+      const build = project.env_id === env_id ? project.deployed : null
+      const fn = build && functionIn(build, ns, name)
       if (build && fn) return { project, build, fn }
     }
     return undefined

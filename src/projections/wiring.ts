@@ -30,17 +30,22 @@ export const wiringOf = (projects: readonly DirectoryProject[]): Wiring => {
     if (!project.deployed) continue
     for (const fn of project.deployed.functions) {
       const deployed = { project, build: project.deployed, fn }
-      if (fn.on_event !== undefined)
-        handlers.set(fn.on_event, [...(handlers.get(fn.on_event) ?? []), deployed])
+      if (fn.on_event !== undefined) add(handlers, fn.on_event, deployed)
       if (fn.mcp) tools.push(deployed)
       if (!fn.webhook) continue
       const { method, service, path } = fn.webhook
       webhooks.set(webhookKey(fn.webhook), deployed)
-      const key = `${method} ${service}`
-      if (hasParameters(path)) patterns.set(key, [...(patterns.get(key) ?? []), deployed])
+      if (hasParameters(path)) add(patterns, `${method} ${service}`, deployed)
     }
   }
   return { handlers, webhooks, patterns, tools: toolsByName(tools) }
+}
+
+/** A list is extended in place: an environment may have 50,000 functions with one key. */
+const add = (lists: Map<string, Deployed[]>, key: string, deployed: Deployed): void => {
+  const known = lists.get(key)
+  if (known) known.push(deployed)
+  else lists.set(key, [deployed])
 }
 
 type Endpoint = Pick<NonNullable<FunctionSpec['webhook']>, 'method' | 'service' | 'path'>

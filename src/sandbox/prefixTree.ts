@@ -1,3 +1,11 @@
+import { randomInt } from 'node:crypto'
+
+/** A random odd number of 32 bits. */
+const odd = (): number => randomInt(2 ** 31) * 2 + 1
+
+/** Nobody knows them, so nobody can choose words whose edges all begin at one place of the table. */
+const [FIRST, SECOND] = [odd(), odd()]
+
 /**
  * A prefix tree of bytes, in which a text is searched for all of its words in one pass (Aho and Corasick). F1: a word is added
  * in the time of its own length. F2: a search takes at most two steps for each byte of the text, whatever the words are.
@@ -108,7 +116,9 @@ export class PrefixTree {
 
   #slotOf(key: number): number {
     const mask = this.#keys.length - 1
-    let at = (Math.imul(key, 0x9e3779b1) >>> 7) & mask
+    const first = Math.imul(key, FIRST)
+    const second = Math.imul(first ^ (first >>> 15), SECOND)
+    let at = (second ^ (second >>> 16)) & mask
     while (this.#keys[at] !== key && this.#keys[at] !== -1) at = (at + 1) & mask
     return at
   }

@@ -95,14 +95,14 @@ export class Executions {
     return this.#places.weightOf(org_id) === 0 || this.hasRoom(org_id)
   }
 
-  /** Counts a claim in progress as a waiting run. */
-  async claiming<T>(org_id: string, claim: () => Promise<T>): Promise<T> {
-    this.#places.wait(org_id, 1)
+  /** Counts the runs of a claim in progress as waiting ones: an event can have thousands of handlers. */
+  async claiming<T>(org_id: string, claim: () => Promise<T>, runs = 1): Promise<T> {
+    this.#places.wait(org_id, runs)
     this.inProgress.begin()
     try {
       return await claim()
     } finally {
-      this.#places.wait(org_id, -1)
+      this.#places.wait(org_id, -runs)
       this.inProgress.end()
       this.#deps.changed()
     }

@@ -109,7 +109,8 @@ export class Worker implements Claimer {
     this.#claims = new Claims(deps, claimant, options.answeredMs)
     const ahead: ClaimsAhead = {
       mayClaim: (org_id) => this.#mayClaim(org_id),
-      claim: (org_id, event) => this.#executions.claiming(org_id, () => this.#claimAhead(event)),
+      claim: (org_id, event) =>
+        this.#executions.claiming(org_id, () => this.#claimAhead(event), this.#runsOf(event)),
     }
     this.#bypass = new Bypass(deps, ahead)
     const { untaken } = options
@@ -186,8 +187,10 @@ export class Worker implements Claimer {
     if (requested) this.execute([run.plan], requested, worker_id)
   }
 
-  claiming<T>(id: string, append: () => Promise<T>): Promise<T> {
-    return this.#direct.during(id, append)
+  claiming<T>(id: string, append: () => Promise<T>, of?: { env_id: string; runs: number }): Promise<T> {
+    const during = () => this.#direct.during(id, append)
+    if (!of) return during()
+    return this.#executions.claiming(this.#deps.views.directory.orgIdOf(of.env_id), during, of.runs)
   }
 
   execute(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void {
@@ -246,7 +249,15 @@ export class Worker implements Claimer {
   }
 
   #take(org_id: string, delivery: Delivery): void {
-    void this.#executions.claiming(org_id, () => this.#claimDelivered(org_id, delivery))
+    const runs = this.#runsOf(delivery.event)
+    void this.#executions.claiming(org_id, () => this.#claimDelivered(org_id, delivery), runs)
+  }
+
+  /** The number of runs that an event starts, as far as this node knows. */
+  #runsOf({ event, metadata }: Recorded): number {
+    if (event.type !== 'EventPublished') return 1
+    const { directory } = this.#deps.views
+    return Math.max(1, directory.handlersOf(metadata.env_id ?? '', event.event_type).length)
   }
 
   async #claimDelivered(org_id: string, delivery: Delivery): Promise<void> {

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { deploy, handle, publish, type Run, runsOf } from '../support/build.ts'
 import { until } from '../support/until.ts'
 import { newId } from '../../src/ids.ts'
+import { collidingValues } from '../support/collidingValues.ts'
 import { attackSuite } from './attack.ts'
-import { deployed, shown } from './calls.ts'
+import { deployed, endOf, shown } from './calls.ts'
 import { cpuSecondsOf } from './cpu.ts'
 import type { Tenant } from './target.ts'
 
@@ -52,6 +53,15 @@ const MATCHES = `import { context } from 'svc'
     if (kind === 'escaped') return Array.from({ length: 600_000 }, () => '\\n' + value)
     return (await context('WALK')) && ('a'.repeat(31) + 'b').repeat(180_000)
   }`
+
+const READS = `import { context } from 'svc'
+  export const attack = async (count: number, length: number) => {
+    const values: string[] = []
+    for (let n = 0; n < count; n++) values.push(await context('K' + n))
+    const all = values.map((value) => value.slice(0, -1)).join(' ')
+    return all.repeat(Math.ceil(length / all.length)).slice(0, length)
+  }`
+const COLLIDING = 200
 
 /** CPU time of the service for one run with a result of 6 MiB. */
 const MOST_CPU_S = 2.5
@@ -110,6 +120,23 @@ attackSuite('values of context in what functions send', [
       }
       await victim.api.get('/env')
       return outcomes.join('; ')
+    },
+  },
+  {
+    id: 'B/03-permissions/masking/collisions',
+    attempt: 'occupy the service with values that are chosen for one place of the hash table of the search',
+    severity: 'high',
+    run: async ({ fresh }) => {
+      const { attacker, server } = await fresh()
+      const { api } = attacker
+      const project = await deployed(api, { 'main.ts': READS })
+      for (const [n, value] of collidingValues(COLLIDING).entries())
+        await api.post(`/projects/${project}/context`, { key: `K${n}`, value })
+      const before = cpuSecondsOf(server.process.pid)
+      const run = await endOf(api, project, 'attack', COLLIDING, 6_000_000)
+      const used = cpuSecondsOf(server.process.pid) - before
+      if (run.status !== 'succeeded' || used > MOST_CPU_S) throw new Error(`${shown(run)}, ${used} s of CPU`)
+      return `${COLLIDING} values in a result of 6 MB: ${used.toFixed(1)} s of CPU`
     },
   },
 ])

@@ -1,3 +1,4 @@
+import * as assert from 'uvu/assert'
 import { project } from '../../src/domain/project.ts'
 import type { DomainEvent, EventOf } from '../../src/events/index.ts'
 import { deployed, uploaded } from '../support/buildFacts.ts'
@@ -197,5 +198,17 @@ deletion('makes room under the limit of builds per project', () => {
   given(created, uploaded('a'), uploaded('b')).when(third).refuses('quota_exceeded')
   given(created, uploaded('a'), uploaded('b'), gone('a')).when(third).then(uploaded('c'))
   given(created, uploaded('a'), uploaded('c')).when(third).then()
+})
+deletion('costs as much after many deletions as after few: each upload of svc dev is one', () => {
+  const seconds = (count: number): number => {
+    const before = process.cpuUsage()
+    const ids = Array.from({ length: count }, (_, n) => `build ${n}`)
+    given(created, ...ids.flatMap((id) => [uploaded(id), gone(id)]))
+      .when(deleteBuild('build 0'))
+      .then()
+    return process.cpuUsage(before).user / 1e6
+  }
+  seconds(1000) // the code is optimized
+  assert.ok(seconds(20_000) < 1, 'a fact is folded in 25 microseconds')
 })
 deletion.run()

@@ -342,4 +342,37 @@ directory('loads long lists of functions from the blobs', async (context) => {
   assert.is(loading.handlersOf(at, 'order:created')[0]?.fn.var, 'far')
 })
 
+directory('finds a function in the same time, however many there are', async () => {
+  const of = new Directory(nothingInBlobs)
+  const alike = (n: number): FunctionSpec => ({
+    ns: 'n'.repeat(200),
+    var: 'v'.repeat(100) + String(n).padStart(5, '0'),
+  })
+  const functions = Array.from({ length: 10_000 }, (_, n) => alike(n))
+  const build = {
+    build_id: 'b',
+    project_id: 'many',
+    hash: 'h',
+    deployed: true,
+    build_type: 'release',
+  } as const
+  await of.seed({
+    orgs: [],
+    envs: [],
+    projects: [{ project_id: 'many', env_id: 'env', name: 'many', network: null }],
+    builds: [{ ...build, functions, updated_at: '' }],
+    domains: [],
+    cursor: '',
+  })
+  const last = alike(9999)
+  assert.is(of.functionAt('env', `${last.ns}/${last.var}`)?.fn.var, last.var)
+  assert.is(of.functionAt('env', `${last.ns}/${last.var}`, 'many')?.fn.var, last.var)
+  assert.is(of.functionAt('other', `${last.ns}/${last.var}`, 'many'), undefined)
+  const before = process.cpuUsage()
+  for (let n = 0; n < 5000; n++)
+    assert.is(of.functionAt('env', `${last.ns}/${'v'.repeat(100)}x${n}`), undefined)
+  const { user } = process.cpuUsage(before)
+  assert.ok(user < 0.3e6, `5000 look-ups took ${user} µs of the processor`)
+})
+
 directory.run()

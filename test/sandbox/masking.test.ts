@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { jsonBytes, RawJson } from '../../src/events/rawJson.ts'
 import { Masking, type Unfinished } from '../../src/sandbox/masking.ts'
+import { alongside, collidingValues } from '../support/collidingValues.ts'
 import { suite } from '../support/suite.ts'
 
 const SECRET = 'sk_live_"ü+/é~4711'
@@ -107,6 +108,17 @@ masking('is found beside another one that begins in it', () => {
 masking('is replaced as a whole, however long it is and whatever it shares with another one', () => {
   const [one, other] = [`${'p'.repeat(100)}-one`, `${'p'.repeat(100)}-other`]
   assert.is(maskingOf(one, other).text(`${one} ${other}`), '*** ***')
+})
+
+masking('is searched in the same time, whoever chose the values', () => {
+  const values = collidingValues(200)
+  const masked = maskingOf(...values)
+  const text = alongside(values, 1 << 20)
+  masked.text(text) // the code is optimized
+  const before = process.cpuUsage()
+  assert.is(masked.text(text), text)
+  const { user } = process.cpuUsage(before)
+  assert.ok(user < 0.5e6, `a mebibyte took ${user} µs of the processor`)
 })
 
 masking('limits the number of values of one process', () => {

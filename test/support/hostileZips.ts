@@ -77,6 +77,8 @@ export const hostileZips: readonly [string, Buffer, RegExp, Partial<ZipLimits>?]
   ['has dot segments', rawZip([{ name: 'a/./b' }]), /segments/],
   ['has no name', rawZip([{ name: '' }]), /segments/],
   ['has a long name', rawZip([{ name: 'n'.repeat(513) }]), /at most 512 bytes/],
+  ['has a long segment', rawZip([{ name: `d/${'ü'.repeat(128)}` }]), /segments of at most 255 bytes/],
+  ['has a long folder', rawZip([{ name: `${'n'.repeat(256)}/f` }]), /segments of at most 255 bytes/],
   ['is deep', rawZip([{ name: `${'d/'.repeat(32)}f` }]), /at most 32 segments/],
   [
     'is a symbolic link',

@@ -80,6 +80,34 @@ const cancel = (node: Node, env_id: string, run_id: string) => {
   })
 }
 
+/** Publishes an event of an environment. Resolves with its stream. */
+const send = async (node: Node, env_id: string, event_type: string): Promise<string> => {
+  const [stream_id, event_id] = [newId(), newId()]
+  const event = { event_id, event_type, data: { value: null }, source: 'api', create: true, now } as const
+  const command = { type: 'PublishEvent', stream_id, env_id, ...event } as const
+  await node.aggregates.streams.handle(streamOf.stream(stream_id), command, {
+    env_id,
+    correlation_id: stream_id,
+  })
+  return stream_id
+}
+
+fair('counts each run that a waiting event starts', async (context) => {
+  const { node } = context
+  const handlers = Array.from({ length: 50 }, (_, n) => ({ ns: 'a', var: `f${n}`, on_event: 'many' }))
+  await deployBuild(node, 'handlers', handlers)
+  const streams = await Promise.all(Array.from({ length: 40 }, () => send(node, 'handlers', 'many')))
+  const { worker, invocations } = openWorker(node, { maxConcurrentRuns: 10 })
+  await worker.start()
+  await until(() => envsOf(invocations).includes('handlers'))
+  const later = await request(context, 'other')
+  await until(has(node, later, 'RunStarted'))
+  const types = (await Promise.all(streams.map((stream_id) => node.typesIn(stream_id)))).flat()
+  const claimed = types.filter((type) => type === 'RunStarted').length
+  assert.ok(claimed <= 2 * handlers.length, `${claimed} runs were claimed`)
+  await worker.stop({ drainMs: 10 })
+})
+
 for (const waiting of [0, 10, 400]) {
   fair(`carries out a cancellation while it is full and ${waiting} other runs wait`, async (context) => {
     const { node } = context

@@ -1,4 +1,5 @@
 import { compareBuild } from '../../commands/builds/compareBuild.ts'
+import { holding } from '../../loops/byteBudget.ts'
 import { item, route } from '../route.ts'
 import { BuildChanges } from '../schemas.ts'
 import { projectPaths } from './projects.ts'
@@ -14,5 +15,10 @@ export const buildChangesRoute = route({
   tag: 'Builds',
   needs: { type: 'build', action: 'read', path: projectPaths },
   reply: { kind: 'item', schema: BuildChanges },
-  handle: async ({ deps, params, credential }) => item({ ...(await compareBuild(deps, params, credential)) }),
+  handle: async ({ deps, params, credential }) => {
+    const owner = deps.memory.ownerOf(credential.env_id)
+    const hold = <T>(bytes: number, work: () => Promise<T>): Promise<T> =>
+      bytes === 0 ? work() : holding(deps.memory.values, { owner, bytes }, work)
+    return item({ ...(await compareBuild(deps, params, credential, hold)) })
+  },
 })

@@ -12,20 +12,25 @@ import { projectOf, projectPaths } from './projects.ts'
 const tag = 'Functions'
 const needs = { type: 'build', action: 'read', path: projectPaths }
 
-/**
- * Replies with a page of the functions of the project's deployed or live build, converted by `of`. A function that it
- * maps to null is omitted.
- */
+interface Shown {
+  /** Whether a function is in the list. */
+  readonly has?: (fn: FunctionSpec) => boolean
+  /** Converts a function. It may compute ids and tokens, so only those of the page are converted. */
+  readonly of: (fn: FunctionSpec, place: { project: DirectoryProject; build_id: string }) => unknown
+}
+
+/** Replies with a page of the functions of the project's deployed or live build. */
 const functionsAs = async (
   ask: Ask<{ project: string }, { limit: number; offset: number; build?: 'deployed' | 'live' }>,
-  of: (fn: FunctionSpec, place: { project: DirectoryProject; build_id: string }) => unknown,
+  { has = () => true, of }: Shown,
 ): Promise<Reply> => {
   await ask.deps.views.settled('builds')
   const project = projectOf(ask)
   const { limit, offset, build = 'deployed' } = ask.query
   const { build_id = '', functions = [] } = project[build] ?? {}
-  const all = functions.map((fn) => of(fn, { project, build_id })).filter((found) => found !== null)
-  return list(all.slice(offset, offset + limit), all.length, ask.query)
+  const listed = functions.filter(has)
+  const page = listed.slice(offset, offset + limit).map((fn) => of(fn, { project, build_id }))
+  return list(page, listed.length, ask.query)
 }
 
 /** The URL of a webhook of the environment (SPEC.md, Webhook routes). */
@@ -54,7 +59,7 @@ export const functionRoutes = [
       }),
     }),
     reply: { kind: 'list', schema: ProjectFunction },
-    handle: (ask) => functionsAs(ask, (fn, { build_id }) => ({ build_id, ...presentFunction(fn) })),
+    handle: (ask) => functionsAs(ask, { of: (fn, { build_id }) => ({ build_id, ...presentFunction(fn) }) }),
   }),
 
   route({
@@ -67,17 +72,16 @@ export const functionRoutes = [
     query: PageQuery,
     reply: { kind: 'list', schema: EventHandler },
     handle: (ask) =>
-      functionsAs(ask, (fn, { project, build_id }) =>
-        fn.on_event === undefined
-          ? null
-          : {
-              event_handler_id: derivedId('handler', project.project_id, fn.ns, fn.var),
-              build_id,
-              event_type: fn.on_event,
-              ns: fn.ns,
-              var: fn.var,
-            },
-      ),
+      functionsAs(ask, {
+        has: ({ on_event }) => on_event !== undefined,
+        of: ({ on_event, ns, var: name }, { project, build_id }) => ({
+          event_handler_id: derivedId('handler', project.project_id, ns, name),
+          build_id,
+          event_type: on_event,
+          ns,
+          var: name,
+        }),
+      }),
   }),
 
   route({
@@ -91,26 +95,29 @@ export const functionRoutes = [
     query: PageQuery,
     reply: { kind: 'list', schema: Webhook },
     handle: (ask) =>
-      functionsAs(ask, (fn, { project, build_id }) => {
-        if (!fn.webhook) return null
-        const { service, path, method, name, description, auth, verify, cors } = fn.webhook
-        const url = webhookUrl(ask.deps, project.env_id, fn.webhook)
-        const webhook_id = derivedId('webhook', project.env_id, method, service, path)
-        return {
-          webhook_id,
-          build_id,
-          service,
-          path,
-          method,
-          name,
-          description,
-          auth,
-          ...(verify && { verify }),
-          ...(cors && { cors }),
-          ns: fn.ns,
-          var: fn.var,
-          url,
-        }
+      functionsAs(ask, {
+        has: ({ webhook }) => webhook !== undefined,
+        of: (fn, { project, build_id }) => {
+          if (!fn.webhook) return null
+          const { service, path, method, name, description, auth, verify, cors } = fn.webhook
+          const url = webhookUrl(ask.deps, project.env_id, fn.webhook)
+          const webhook_id = derivedId('webhook', project.env_id, method, service, path)
+          return {
+            webhook_id,
+            build_id,
+            service,
+            path,
+            method,
+            name,
+            description,
+            auth,
+            ...(verify && { verify }),
+            ...(cors && { cors }),
+            ns: fn.ns,
+            var: fn.var,
+            url,
+          }
+        },
       }),
   }),
 ]

@@ -27,8 +27,6 @@ export const deployBuild = async (
   await views.settled('builds', 'projects')
   const { project_id } = projectFor(views.directory, env_id, project)
   const { hash, functions, functions_ref } = await buildFor(deps, project_id, build_id)
-  const list = await functionsOf(deps, { functions, functions_ref })
-  const webhooks = webhooksIn(list)
   const deployment = {
     build_id,
     project_id,
@@ -37,8 +35,12 @@ export const deployBuild = async (
   }
   const stream = streamOf.project(project_id)
   let changes = functionChanges([], [])
+  let verified: readonly FunctionSpec[] = []
   const deploy = async () => {
     await views.settled('projects')
+    const list = await functionsOf(deps, { functions, functions_ref }) // a long one takes memory, so one at a time
+    const webhooks = webhooksIn(list)
+    verified = list.filter(({ webhook }) => webhook?.verify)
     changes = functionChanges(views.directory.projectById(project_id)?.deployed?.functions ?? [], list)
     checkFunctions(deps, env_id, { project_id, place: 'deployed', count: list.length })
     const fence = await aggregates.projects.read(stream, (state) => {
@@ -58,7 +60,7 @@ export const deployBuild = async (
     hash,
     rights: {},
   }) // most functions declare no context
-  const warnings = await missingSecrets(deps, project_id, list)
+  const warnings = await missingSecrets(deps, project_id, verified)
   return { build: await buildFor(deps, project_id, build_id), changes, warnings }
 }
 
@@ -66,9 +68,8 @@ export const deployBuild = async (
 const missingSecrets = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
   project_id: string,
-  functions: readonly FunctionSpec[],
+  verified: readonly FunctionSpec[],
 ): Promise<string[]> => {
-  const verified = functions.filter(({ webhook }) => webhook?.verify)
   if (verified.length === 0) return []
   const known = await aggregates.contexts.read(
     streamOf.context(project_id),

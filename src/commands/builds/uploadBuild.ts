@@ -110,7 +110,7 @@ const storeBuild = async (
   }
   const isAccepted = () =>
     aggregates.projects.read(stream, (state) => buildsOf(state).get(build_id)?.hash === hash)
-  const before = await aggregates.projects.read(stream, (state) => buildsOf(state))
+  const before = await aggregates.projects.read(stream, (state) => new Map(buildsOf(state)))
   const build = {
     build_id,
     project_id,

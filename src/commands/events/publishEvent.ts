@@ -138,7 +138,9 @@ const storeWithin = async (
     isDerived(event_id)
       ? appendOnce(deps, stream, command, cause)
       : deps.aggregates.streams.handle(stream, command, cause, { fresh: create })
-  const handled = await (claim && claimer ? claimer.claiming(event_id, append) : append())
+  const handled = await (claim && claimer
+    ? claimer.claiming(event_id, append, { env_id, runs: claim.plans.length })
+    : append())
   if (!handled) return publishedBefore(deps, stream, { event_id, env_id, event_data })
   const carrier = recordedOf(handled, 'EventPublished', { stream, at: now, metadata: cause })
   if (claim) claimer?.execute(claim.plans, carrier, claim.worker_id)

@@ -26,7 +26,7 @@ export const noFunction = (
   const functions = directory.projectById(project_id)?.deployed?.functions ?? []
   const likely = nearest(
     ref,
-    functions.map(({ ns, var: name }) => `${ns}/${name}`),
+    functions.values().map(({ ns, var: name }) => `${ns}/${name}`),
   )
   const advice = likely === undefined ? '' : `; did you mean ${likely}?`
   return new AppError('not_found', `No function ${JSON.stringify(ref.slice(0, 200))} in ${place}${advice}`)

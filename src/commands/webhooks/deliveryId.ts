@@ -19,7 +19,7 @@ const ids: Readonly<Record<VerifyPreset, (headers: Headers, body: Body) => unkno
     whole ? fieldIn(whole, 'id') : FIRST_ID.exec(head.toString('latin1'))?.[1],
   github: (headers) => headers['x-github-delivery'],
   slack: (_, { whole }) => whole && fieldIn(whole, 'event_id'),
-  'standard-webhooks': (headers) => headers['webhook-id'] ?? headers['svix-id'],
+  'standard-webhooks': (headers) => headers['webhook-id'] || headers['svix-id'], // the one that is signed
 }
 
 /** Returns the id that a provider gave to a delivery: the same one each time that it is sent. */

@@ -5,6 +5,7 @@ import { hasParameters, parametersIn } from '../../events/webhookPath.ts'
 import type { DirectoryEnv } from '../../projections/directory.ts'
 import type { Deployed } from '../../projections/wiring.ts'
 import type { CommandDeps } from '../deps.ts'
+import { patternOf } from './patternOf.ts'
 
 /** The address to which a sender posts a webhook. */
 export interface WebhookAddress {
@@ -37,11 +38,11 @@ export const findWebhook = async (
   address: WebhookAddress,
   onUnknown?: () => void,
 ): Promise<WebhookEndpoint> => {
-  const known = find(deps, address)
+  const known = await find(deps, address)
   if (known) return known
   onUnknown?.()
   await deps.views.settled('builds') // I2: a build that was just deployed may be new to this node
-  const found = find(deps, address)
+  const found = await find(deps, address)
   if (!found) throw noWebhook()
   return found
 }
@@ -49,7 +50,10 @@ export const findWebhook = async (
 /** The same refusal for every invalid address: the sender must not learn the reason. */
 export const noWebhook = (): AppError => new AppError('not_found', 'No webhook here')
 
-const find = ({ views: { directory }, keyring }: Deps, address: WebhookAddress): WebhookEndpoint | null => {
+const find = async (
+  { views: { directory }, keyring }: Deps,
+  address: WebhookAddress,
+): Promise<WebhookEndpoint | null> => {
   const { method, hostname } = address
   const segments = address.path.split('/')
   const name = hostname.toLowerCase().replace(/\.$/, '')
@@ -65,12 +69,10 @@ const find = ({ views: { directory }, keyring }: Deps, address: WebhookAddress):
   const webhook = deployed?.fn.webhook
   if (sameText(token, expected) && deployed && webhook && !hasParameters(path))
     return { env, deployed, webhook, domain }
-  for (const candidate of directory.webhookPatterns(env.env_id, method, service)) {
-    const pattern = candidate.fn.webhook
-    const params = pattern && parametersIn(pattern.path, path)
-    // Each pattern has a token of its own, so it does not matter how many of them match the path.
-    if (params && sameText(token, keyring.webhookToken(env.env_id, pattern)))
-      return { env, deployed: candidate, webhook: pattern, domain, params }
-  }
-  return null
+  // Each pattern has a token of its own, so it does not matter how many of them match the path.
+  const patterns = directory.webhookPatterns(env.env_id, method, service)
+  const candidate = await patternOf(keyring, env.env_id, patterns, token)
+  const pattern = candidate?.fn.webhook
+  const params = pattern && parametersIn(pattern.path, path)
+  return candidate && params ? { env, deployed: candidate, webhook: pattern, domain, params } : null
 }

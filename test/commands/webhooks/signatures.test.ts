@@ -138,6 +138,8 @@ ids('is where its provider writes it', () => {
   assert.is(deliveryIdOf('github', { 'x-github-delivery': 'g-1' }, whole('')), 'g-1')
   assert.is(deliveryIdOf('standard-webhooks', { 'webhook-id': 'msg_1' }, whole('')), 'msg_1')
   assert.is(deliveryIdOf('standard-webhooks', { 'svix-id': 'msg_2' }, whole('')), 'msg_2')
+  const emptied = { 'webhook-id': '', 'svix-id': 'msg_2' } // the signature counts for the second one
+  assert.is(deliveryIdOf('standard-webhooks', emptied, whole('')), 'msg_2')
   assert.is(deliveryIdOf('stripe', {}, whole('{"object":"event","id":"evt_1"}')), 'evt_1')
   assert.is(deliveryIdOf('slack', {}, whole('{"token":"x","event_id":"Ev1"}')), 'Ev1')
 })
