@@ -11,6 +11,8 @@ import type { SideFiles } from './sideFiles.ts'
 import { Table, tableName } from './table.ts'
 
 const WAL_FULL_BYTES = 32 << 20
+/** The most that SQLite maps. */
+const MAPPED_BYTES = 0x7fff0000
 
 interface Parts {
   readonly dir: string
@@ -85,9 +87,10 @@ export class Tables {
     wal.wrote(bytes)
   }
 
-  /** Commits what a thread has written, and creates its indexes. */
+  /** Commits what a thread has written, and creates its indexes. Each of them reads the whole file, so it is mapped. */
   complete(): void {
     this.#rarely?.end()
+    this.db.exec(`PRAGMA mmap_size=${MAPPED_BYTES}`)
     for (const table of this.#opened.values()) table.createIndexes()
   }
 
