@@ -108,7 +108,8 @@ export interface Records {
   readonly effects: readonly Effect[]
   readonly calls: readonly CallsOfRun[]
   readonly transcripts: readonly Transcript[]
-  readonly lists: Lists
+  /** Null if they could not be read, which is an incident. */
+  readonly lists: Lists | null
   readonly models: readonly StoredModel[]
   /** The position of the last event, published when all work had ended. */
   readonly quietAt: Cursor

@@ -92,7 +92,10 @@ export const soak = async ({ minutes, seed, pauseMs: pause, report }: Soak): Pro
       await endTicks(loaded)
       const markId = await settle(client, followers, report)
       const { env_id } = await api.get<{ env_id: string }>('/env')
-      const lists = await until(() => readLists(api), LISTED)
+      const lists = await until(() => readLists(api), LISTED).catch((error: unknown) => {
+        onIncident(`the lists cannot be read: ${messageOf(error)}`)
+        return null // everything else is compared
+      })
       await followers.stop()
       await fleet.stop()
       report('comparing the records')

@@ -44,6 +44,9 @@ const lost = suite('the checker of a soak finds a loss:')
 lost('an acknowledged event is not in the log', () =>
   finds(without('published'), 'lost', /Event e was acknowledged and is not in the log/),
 )
+lost('an acknowledged event is not in the log, and the lists could not be read', () =>
+  finds({ ...without('published'), lists: null }, 'lost', /Event e was acknowledged and is not in the log/),
+)
 lost('an acknowledged deployment is not in the log', () =>
   finds(without('deployed'), 'lost', /The deployment of build b is stored 0 times/),
 )

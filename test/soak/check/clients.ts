@@ -63,7 +63,7 @@ const checkFiles = ({ log, files, lists }: ClientRecords): Finding[] => {
     log.filter((fact) => isOf(fact, 'FileStored')),
     ({ event }) => event.path,
   )
-  const listed = new Map(lists.files.map(({ path, etag }) => [path, etag]))
+  const listed = lists && new Map(lists.files.map(({ path, etag }) => [path, etag]))
   for (const [path, versions] of Map.groupBy(files, (file) => file.path)) {
     const facts = stored.get(path) ?? []
     const etags = new Set(facts.map(({ event }) => event.etag))
@@ -73,6 +73,7 @@ const checkFiles = ({ log, files, lists }: ClientRecords): Finding[] => {
         findings.push(
           findingOf('lost', `File ${path} with ${etag} was acknowledged and is not in the log`, facts),
         )
+    if (!listed) continue
     const current = listed.get(path)
     if (last >= 0 && !versions.slice(last).some(({ etag }) => etag === current))
       findings.push(

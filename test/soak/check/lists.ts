@@ -12,6 +12,7 @@ export const checkLists = (
   { log, lists, env_id }: Pick<Records, 'log' | 'lists' | 'env_id'>,
   stories: ReadonlyMap<string, RunStory>,
 ): Finding[] => {
+  if (!lists) return []
   const ofEnv = log.filter(({ metadata }) => metadata.env_id === env_id)
   const events = ofEnv
     .filter((fact) => isOf(fact, 'EventPublished'))

@@ -1,7 +1,7 @@
 import type { Metadata, Recorded } from '../../../src/events/event.ts'
 import type { DomainEvent, EventOf } from '../../../src/events/index.ts'
 import type { RunPlan } from '../../../src/events/run.ts'
-import type { Records } from '../records.ts'
+import type { Lists, Records } from '../records.ts'
 
 const ENV = 'env'
 const timeOf = (n: number): string => new Date(Date.UTC(2026, 4, 1) + n).toISOString()
@@ -108,7 +108,9 @@ export const eventOf = <Type extends DomainEvent['type']>(name: FactName, type: 
 }
 
 /** What everybody has to have recorded, if the log has these facts and nothing is wrong. */
-export const recordsOf = (log: readonly Recorded[] = logOf(Object.values(facts))): Records => ({
+export const recordsOf = (
+  log: readonly Recorded[] = logOf(Object.values(facts)),
+): Records & { readonly lists: Lists } => ({
   log,
   env_id: ENV,
   expected: new Map([['jobs/quick', 'succeeds']]),
