@@ -28,7 +28,8 @@ interface Options {
   readonly format?: Format
 }
 
-const UNPRINTABLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu
+/** Control characters, line separators, marks of direction, and characters without a width. */
+const UNPRINTABLE = /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/gu
 
 /** Escapes characters that could end a line, or change how a terminal shows it. */
 export const onOneLine = (text: string): string =>

@@ -42,12 +42,16 @@ for (const [what, text] of [
   ['line breaks', 'a\r\n2026-01-01T00:00:00.000Z error forged'],
   ['separators that some viewers break at', 'a\u0085b\u2028c\u2029d'],
   ['escape sequences', 'a\u001b[2J\u009b1A'],
-  ['marks that change the direction', 'a\u202eb\u2066c'],
+  ['marks that change the direction', 'a\u202eb\u2066c\u200ed\u200fe\u061cf'],
+  ['characters without a width', 'a\u200bb\u2060c\ufeffd'],
 ] as const)
   log(`is one line without ${what}`, () => {
     for (const line of [logged(text), logged('x', { text })]) {
       assert.ok(line.endsWith('\n'))
-      assert.not.match(line.slice(0, -1), /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u)
+      assert.not.match(
+        line.slice(0, -1),
+        /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/u,
+      )
     }
   })
 
