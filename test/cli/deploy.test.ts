@@ -139,7 +139,7 @@ build('refuses a folder that does not exist, and a file that cannot be written',
   assert.equal([missing.code, missing.err], [1, 'svc: FOLDER: expected a folder, got /nowhere/at/all\n'])
   const { code, err } = await svc('build', projectOf('x'), '--out', '/nowhere/x.zip')
   assert.is(code, 1)
-  assert.match(err, '--out: ENOENT')
+  assert.match(err, '--out: cannot write /nowhere/x.zip: ENOENT')
 })
 
 build.run()
