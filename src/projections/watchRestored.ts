@@ -32,7 +32,7 @@ export const watchRestored = async (
   signal: AbortSignal,
 ): Promise<void> => {
   while (!signal.aborted) {
-    await delay(lookMs, undefined, { signal }).catch(() => {})
+    await delay(lookMs, undefined, { signal, ref: false }).catch(() => {})
     for (const projected of projectors) {
       const { name, projection, stored } = projected
       if (stored === START || signal.aborted) continue
