@@ -1,10 +1,14 @@
 import { Worker } from 'node:worker_threads'
+import { messageOf } from '../../errors.ts'
 
 /** Moves a WAL into its database. Resolves when the content at the time of the call has been moved. */
 export interface Checkpointer {
   move(file: string): Promise<void>
   close(): Promise<void>
 }
+
+/** What an operator preloads into the process (`NODE_OPTIONS`, `--import`) would exceed the small heap of the thread. */
+const withoutPreloads = { env: {}, execArgv: [] }
 
 /**
  * One thread for all databases of a process, because the main thread should not wait for the disk. Afterwards the
@@ -16,14 +20,16 @@ export const openCheckpointer = (): Checkpointer => {
   const started = (): Worker => {
     if (worker) return worker
     worker = new Worker(new URL('./checkpointerThread.js', import.meta.url), {
+      ...withoutPreloads,
       resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 },
     })
     worker.on('message', (file: string) => {
       waiting.get(file)?.()
       waiting.delete(file)
     })
-    worker.on('error', () => {
-      // The thread died: waiting writers do their own checkpoint, and the next move starts another thread.
+    worker.on('error', (error: unknown) => {
+      // Waiting writers do their own checkpoint, and the next move starts another thread.
+      warnOnce(error)
       worker = undefined
       for (const resolve of waiting.values()) resolve()
       waiting.clear()
@@ -43,4 +49,14 @@ export const openCheckpointer = (): Checkpointer => {
       waiting.clear()
     },
   }
+}
+
+let hasWarned = false
+
+const warnOnce = (error: unknown): void => {
+  if (hasWarned) return
+  hasWarned = true
+  process.emitWarning(
+    `The thread that moves written data into the databases ended, and requests wait for this work: ${messageOf(error)}`,
+  )
 }

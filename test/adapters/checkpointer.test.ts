@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import * as assert from 'uvu/assert'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+/** Prints the size of the database after the thread has moved a WAL of a million bytes. */
+const program = (file: string): string => `
+  import { statSync } from 'node:fs'
+  import { DatabaseSync } from 'node:sqlite'
+  import { openCheckpointer } from ${JSON.stringify(import.meta.resolve('../../src/adapters/embedded/checkpointer.ts'))}
+  const file = ${JSON.stringify(file)}
+  const db = new DatabaseSync(file)
+  db.exec('PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; CREATE TABLE t (x)')
+  db.prepare('INSERT INTO t VALUES (?)').run('x'.repeat(1_000_000))
+  const checkpointer = openCheckpointer()
+  const alive = setInterval(() => {}, 60_000)
+  await checkpointer.move(file)
+  console.log(statSync(file).size)
+  await checkpointer.close()
+  clearInterval(alive)
+`
+
+/** A module that an operator loads before the service, such as an agent for traces. It keeps 32 MB. */
+const preloaded = 'data:text/javascript,globalThis.kept=Array.from({length:4e6},(_,i)=>i+.5)'
+
+const thread = suite('the thread that moves WALs')
+
+thread('needs no memory for the modules that an operator preloads into the service', async () => {
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    ['--import', preloaded, '--input-type=module', '--eval', program(join(tempDir(), 'some.db'))],
+    { env: { ...process.env, NODE_OPTIONS: `--import ${preloaded}` } },
+  )
+  assert.ok(Number(stdout) > 1_000_000, `bytes in the database: ${stdout}`)
+  assert.is(stderr, '')
+})
+
+thread.run()
