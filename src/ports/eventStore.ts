@@ -67,7 +67,10 @@ export interface EventStore {
   /** Delivers the whole log after a cursor (default: from the start), then new events, until the signal aborts. */
   subscribe(options: Filter & { after?: Cursor; signal: AbortSignal }): AsyncIterable<Batch>
 
-  /** Delivers one stream after a revision (default -1: all of it), then new events, until the signal aborts. */
+  /**
+   * Delivers one stream after a revision (default -1: all of it), then new events, until the signal aborts. A follower whose
+   * next events have expired receives a batch without events that is `caughtUp`.
+   */
   follow(stream: string, options: { after?: number; signal: AbortSignal }): AsyncIterable<StreamBatch>
 
   /**
@@ -92,7 +95,10 @@ export interface EventStore {
    */
   expire(stream: string, maxAgeSeconds: number | null): Promise<void>
 
-  /** Whether a stream has events, but all of them have expired: it then reads as an empty one and keeps its revision. */
+  /**
+   * Whether a stream has had events, but all of them have expired: it then reads as an empty one and keeps its revision. The
+   * same is true of a stream that the operator of the store has truncated or deleted.
+   */
   isExpired(stream: string): Promise<boolean>
 
   /**

@@ -1,6 +1,6 @@
 import { Backoff } from '../../loops/backoff.ts'
 
-/** Most followers have ended before the first question. Streams whose events have all expired are asked again. */
+/** Most followers have ended before the first question. The follower of a stream without events is asked about again. */
 const PAUSES = { firstMs: 1000, longestMs: 60_000 }
 
 /**
@@ -15,7 +15,10 @@ export class EndCheck {
   #isProven = false
   #isClosed = false
 
-  /** `lastRevision` resolves with null if it is unknown. `onMissed` is called when the stream has further events. */
+  /**
+   * `lastRevision` resolves with null if the stream has no event left. `onMissed` is called when the stream has further
+   * events, or lost events that may be further ones.
+   */
   constructor(lastRevision: () => Promise<number | null>, onMissed: () => void) {
     this.#lastRevision = lastRevision
     this.#onMissed = onMissed
@@ -46,12 +49,12 @@ export class EndCheck {
 
   async #ask(revision: number): Promise<void> {
     const asked = this.#timer
-    const last = await this.#lastRevision().catch(() => null)
+    const last = await this.#lastRevision().catch(() => undefined)
     if (this.#timer !== asked) return
     this.#timer = undefined
-    if (last === null) this.wait(revision)
-    else if (last > revision) this.#onMissed()
-    else this.#isProven = true
+    if (last === undefined) this.wait(revision)
+    else if (last === revision) this.#isProven = true
+    else this.#onMissed()
   }
 
   #stop(): void {

@@ -9,8 +9,11 @@ interface Failure {
 
 const typeOf = (error: unknown): string | undefined => (error as Failure | null)?.type
 
+/** A stream that an operator ended for ever. */
+export const isTombstone = (error: unknown): boolean => typeOf(error) === 'stream-deleted'
+
 export const isMissingStream = (error: unknown): boolean =>
-  typeOf(error) === 'stream-not-found' || typeOf(error) === 'stream-deleted'
+  typeOf(error) === 'stream-not-found' || isTombstone(error)
 
 export const isMissingGroup = (error: unknown): boolean =>
   typeOf(error) === 'persistent-subscription-does-not-exist'

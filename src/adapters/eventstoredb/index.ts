@@ -19,7 +19,7 @@ import { closed, PAGE, Reader } from './reader.ts'
 import { tlsRefusalOf } from './secureChannels.ts'
 import { StoreTime } from './storeTime.ts'
 import { ALL, type Follower, Tail } from './tail.ts'
-import { hasExpired, wholeStream } from './wholeStream.ts'
+import { hasExpired, lastLeft, wholeStream } from './wholeStream.ts'
 import { isCursor, proposedOf } from './wire.ts'
 
 const PAUSE_MS = 200
@@ -145,7 +145,7 @@ class EventStoreDb implements EventStore {
     const follower: Follower = { queue: [], overflowed: false }
     const leave = this.#tail.follow(stream, follower)
     const end = new EndCheck(
-      () => this.#reader.last(stream),
+      () => lastLeft(this.#reader, stream),
       () => {
         follower.overflowed = true
         this.#tail.wakes.wake(stream)

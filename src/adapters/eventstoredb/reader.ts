@@ -5,7 +5,7 @@ import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
 import { type Connection, FIRST_REPLY_MS } from './connection.ts'
-import { appErrorOf, isClientWedged, isMissingStream, silent } from './failures.ts'
+import { appErrorOf, isClientWedged, isMissingStream, isTombstone, silent } from './failures.ts'
 import type { StoreTime } from './storeTime.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
@@ -92,22 +92,30 @@ export class Reader {
    * because all have expired or because it ended the read too early.
    */
   async last(stream: string): Promise<number | null> {
-    const [event, isMissing] = await this.#newestOf(this.#prefix + stream)
+    const { event, isMissing } = await this.#newestOf(this.#prefix + stream)
     if (isMissing) return -1
-    return event?.event ? Number(event.event.revision) : null
+    return event ? Number(event.revision) : null
   }
 
-  /**
-   * Whether events of a stream expire, or an operator has truncated it. False also if the server ended the read of the metadata
-   * too early.
-   */
+  /** Whether events of a stream can be gone. False also if the server ended the read of the metadata too early. */
   async expires(stream: string): Promise<boolean> {
-    const [metadata] = await this.#newestOf(`$$${this.#prefix}${stream}`)
-    const fields = metadata?.event?.data
-    return typeof fields === 'object' && fields !== null && ('$maxAge' in fields || '$tb' in fields)
+    const fields = await this.#metadataOf(stream)
+    return '$maxAge' in fields || '$tb' in fields
   }
 
-  async #newestOf(name: string): Promise<[newest: ResolvedEvent | undefined, isMissing: boolean]> {
+  /** Whether an operator has deleted a stream, or ended it for ever. */
+  async isDeleted(stream: string): Promise<boolean> {
+    const { hasTombstone } = await this.#newestOf(this.#prefix + stream)
+    return hasTombstone || '$tb' in (await this.#metadataOf(stream))
+  }
+
+  async #metadataOf(stream: string): Promise<object> {
+    const { event } = await this.#newestOf(`$$${this.#prefix}${stream}`)
+    const fields = event?.data
+    return typeof fields === 'object' && fields !== null ? fields : {}
+  }
+
+  async #newestOf(name: string) {
     let newest: ResolvedEvent | undefined
     try {
       const read = (client: EventStoreDBClient) =>
@@ -119,10 +127,11 @@ export class Reader {
         })
       for await (const resolved of this.#bounded(read)) newest = resolved
     } catch (error) {
-      if (isMissingStream(error)) return [undefined, true]
+      if (isMissingStream(error))
+        return { event: undefined, isMissing: true, hasTombstone: isTombstone(error) }
       throw this.#failed(error)
     }
-    return [newest, false]
+    return { event: newest?.event, isMissing: false, hasTombstone: false }
   }
 
   /** Reads a page of the log after a cursor. A full page never changes and is cached. */

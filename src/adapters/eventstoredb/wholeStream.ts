@@ -10,7 +10,7 @@ const EMPTY_READS = 3
  * too early is continued. Rejects with `unavailable` if the server continues to end reads too early.
  */
 export async function* wholeStream(
-  reader: Pick<Reader, 'stream' | 'last' | 'expires'>,
+  reader: Pick<Reader, 'stream' | 'last' | 'expires' | 'isDeleted'>,
   stream: string,
   { from, limit }: { from: number; limit: number },
 ): AsyncGenerator<Recorded> {
@@ -33,11 +33,27 @@ export async function* wholeStream(
   }
 }
 
-/** Whether a stream has events, but all of them have expired. One read proves nothing, because it may have ended too early. */
+/** Whether a stream has had events, and has none left. One read proves nothing, because it may have ended too early. */
 export const hasExpired = async (
-  reader: Pick<Reader, 'last' | 'expires'>,
+  reader: Pick<Reader, 'last' | 'expires' | 'isDeleted'>,
   stream: string,
 ): Promise<boolean> => {
-  for (let reads = 0; reads < EMPTY_READS; reads++) if ((await reader.last(stream)) !== null) return false
+  for (let reads = 0; reads < EMPTY_READS; reads++) {
+    const last = await reader.last(stream)
+    if (last === -1) return reader.isDeleted(stream)
+    if (last !== null) return false
+  }
   return reader.expires(stream)
+}
+
+/**
+ * Returns the revision of the last event of a stream; -1 if there never was one, null if none is left or the read ended too
+ * early. A deleted stream reads as a missing one.
+ */
+export const lastLeft = async (
+  reader: Pick<Reader, 'last' | 'isDeleted'>,
+  stream: string,
+): Promise<number | null> => {
+  const last = await reader.last(stream)
+  return last === -1 && (await reader.isDeleted(stream)) ? null : last
 }

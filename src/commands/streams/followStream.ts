@@ -68,8 +68,13 @@ export async function* followStream(
       last,
       isQuiet: isIdle(state),
     }))
-    if (isQuiet && last > revision && revision === start.after && (await deps.store.isExpired(stream)))
-      yield { kind: 'expired', revision: (revision = last) }
+    const isShort = isQuiet && last !== revision && events.length === 0
+    if (isShort && (await deps.store.isExpired(stream))) {
+      revision = Math.max(revision, last)
+      yield { kind: 'expired', revision }
+      yield { kind: 'complete', revision }
+      return
+    }
     if (isQuiet && last === revision) {
       yield { kind: 'complete', revision }
       return

@@ -2,11 +2,12 @@ import * as assert from 'uvu/assert'
 import { openBlobs } from '../../../src/adapters/embedded/blobs.ts'
 import { Idempotency } from '../../../src/commands/idempotency.ts'
 import { Payloads } from '../../../src/content/payloads.ts'
-import { openAggregates } from '../../../src/domain/aggregates.ts'
+import { type Aggregates, openAggregates } from '../../../src/domain/aggregates.ts'
 import { CommandHandler } from '../../../src/domain/commandHandler.ts'
 import { openingOf, stream as svcStream } from '../../../src/domain/stream.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { clock } from '../../../src/clock.ts'
+import { followStream } from '../../../src/commands/streams/followStream.ts'
 import { readFact } from '../../../src/commands/streams/readFact.ts'
 import { silent } from '../../../src/logger.ts'
 import { DataKeys } from '../../../src/secrets/dataKeys.ts'
@@ -20,7 +21,7 @@ import { clientOf } from '../../support/eventstoredb/client.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
 import { until } from '../../support/until.ts'
-import { alone, payloadsIn } from './harness.ts'
+import { alone, type Opened, payloadsIn } from './harness.ts'
 
 const masterKey = new Uint8Array(32)
 
@@ -95,6 +96,110 @@ expire(
     assert.equal(await payloadsIn(store, stream), [])
     await store.append(stream, facts(stream, 1, 2), 1)
     assert.equal(await payloadsIn(store, stream), [2])
+    await client.dispose()
+  }),
+)
+
+/** Appends facts to a quiet svc stream, more than one read returns. Returns the stream and the revision of its last fact. */
+const longStream = async ({ aggregates, stream_id }: { aggregates: Aggregates; stream_id: string }) => {
+  const stream = streamOf.stream(stream_id)
+  const cause = { env_id: 'env', correlation_id: 'c' }
+  const error = { code: 'x', message: 'y' }
+  for (let n = 0; n < 300; n++) {
+    const about = { stream_id, event_id: newId() }
+    const publish = { ...about, type: 'PublishEvent', env_id: 'env', event_type: 'x', source: 'api' } as const
+    const data = { value: n }
+    await aggregates.streams.handle(stream, { ...publish, data, create: true, now: clock.iso() }, cause)
+    await aggregates.streams.handle(stream, { ...about, type: 'AbandonEvent', error }, cause)
+  }
+  return { stream, last: await aggregates.streams.read(stream, (_, revision) => revision) }
+}
+
+for (const [how, lose] of [
+  ['expires', ({ store }, stream) => store.expire(stream, 1)],
+  [
+    'is truncated',
+    async ({ standIn }, stream, last) => {
+      const client = clientOf(standIn.url)
+      await client.setStreamMetadata(stream, { truncateBefore: last + 1 })
+      await client.dispose()
+    },
+  ],
+  [
+    'is deleted',
+    async ({ standIn }, stream) => {
+      const client = clientOf(standIn.url)
+      await client.deleteStream(stream)
+      await client.dispose()
+    },
+  ],
+] as const satisfies readonly (readonly [
+  string,
+  (opened: Opened, stream: string, last: number) => Promise<void>,
+])[])
+  expire(
+    `a reader whose stream ${how} while it reads is informed of that, and waits for nothing`,
+    alone(async (opened) => {
+      const { store } = opened
+      const aggregates = openAggregates(store)
+      const stream_id = newId()
+      const { stream, last } = await longStream({ aggregates, stream_id })
+      const start = { stream_id, after: -1, mayBeComplete: true }
+      const reading = followStream({ store, aggregates }, { start, signal: AbortSignal.timeout(10_000) })
+      assert.is((await reading.next()).value?.kind, 'activities')
+      await lose(opened, stream, last)
+      await until(async () => (await payloadsIn(store, stream)).length === 0)
+      const parts = await Array.fromAsync(reading)
+      assert.equal(
+        parts.map(({ kind, revision }) => [kind, revision]),
+        [
+          ['expired', last],
+          ['complete', last],
+        ],
+      )
+    }),
+  )
+
+expire(
+  'a reader of a stream that is deleted after a read ended too early catches up again',
+  alone(async ({ standIn, store }) => {
+    const client = clientOf(standIn.url)
+    const stream = `e-${newId()}`
+    await store.append(stream, facts(stream, 2), 'none')
+    const earlier = gather((signal) => store.follow(`${stream}-2`, { signal })) // has the tail of the log begin
+    await until(() => earlier.items.length === 1)
+    await earlier.stop()
+    standIn.misbehave.cutReads(0)
+    const reader = gather((signal) => store.follow(stream, { signal }))
+    await until(() => reader.items.length === 1)
+    await client.deleteStream(stream)
+    await until(() => reader.items.length === 2)
+    await reader.stop()
+    assert.equal(
+      reader.items.map(({ events, caughtUp }) => [events.length, caughtUp]),
+      [
+        [0, true],
+        [0, true],
+      ],
+    )
+    await client.dispose()
+  }),
+)
+
+expire(
+  'a stream that an operator has deleted or ended for ever has expired, and a missing one has not',
+  alone(async ({ standIn, store }) => {
+    const client = clientOf(standIn.url)
+    const [deleted, ended, missing] = [`e-${newId()}`, `e-${newId()}`, `e-${newId()}`]
+    for (const stream of [deleted, ended]) await store.append(stream, facts(stream, 2), 'none')
+    await client.deleteStream(deleted)
+    await client.tombstoneStream(ended)
+    await store.expire(missing, 1) // its retention is known before its first event
+    assert.equal(await Promise.all([deleted, ended, missing].map((stream) => store.isExpired(stream))), [
+      true,
+      true,
+      false,
+    ])
     await client.dispose()
   }),
 )

@@ -212,6 +212,28 @@ following('of a stream whose beginning has expired is told so, and receives all 
   assert.not.ok((await read(stream_id, String(last))).reported.includes('expired'))
 })
 
+following('whose stream expires while it reads is informed of that, and waits for nothing', async () => {
+  const { stream_id, shop, store } = await publish()
+  await Promise.all(Array.from({ length: 1100 }, () => emit(shop))) // one read returns fewer facts
+  await succeed(shop)
+  await succeed(store)
+  const stream = streamOf.stream(stream_id)
+  const start = await startOfStream(deps, { stream_id, from: 'start' }, env.env_id)
+  const { after: last } = await startOfStream(deps, { stream_id }, env.env_id)
+  const reading = followStream(deps, { start, signal: AbortSignal.timeout(10_000) })
+  assert.is((await reading.next()).value?.kind, 'activities')
+  await node.store.expire(stream, 1)
+  await until(() => node.store.isExpired(stream))
+  const parts = await Array.fromAsync(reading)
+  assert.equal(
+    parts.map(({ kind, revision }) => [kind, revision]),
+    [
+      ['expired', last],
+      ['complete', last],
+    ],
+  )
+})
+
 following('receives a run as its read model has it', async () => {
   const { stream_id, shop, store } = await publish()
   await succeed(shop, { total: 1 })
