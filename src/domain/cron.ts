@@ -1,16 +1,22 @@
-import { Cron } from 'croner'
 import { BoundedMap } from '../boundedMap.ts'
+import { cronFieldsOf, nextMatch, type CronFields } from './cronFields.ts'
 
-/** A parsed expression takes 80 KB, and most schedules of a service have one of few expressions. */
-const parsed = new BoundedMap<string, Cron>(256)
+/** Most schedules of a service have one of few expressions. */
+const parsed = new BoundedMap<string, CronFields>(256)
 
-const parse = (cron: string, mode: '5-part' | '6-part'): Cron => {
+const parse = (cron: string, mode: '5-part' | '6-part'): CronFields => {
   const known = parsed.get(cron)
   if (known) return known
-  const made = new Cron(cron, { mode, timezone: 'UTC' })
+  const made = cronFieldsOf(cron, mode)
   parsed.set(cron, made)
   return made
 }
+
+/** Characters of an expression. One that lists every value of each field has 500. */
+const MAX_LENGTH = 1024
+const DAY_MS = 86_400_000
+/** No zone moves its clock by more. */
+const LARGEST_CHANGE_MS = 2 * DAY_MS
 
 /**
  * Computes when a cron expression is due. It follows Vixie cron's rule for clock changes, which no available library
@@ -28,6 +34,8 @@ export const CRON_FIELDS = 'five fields, or six that begin with the seconds'
 
 /** Throws an `Error` that explains the fault of the expression or of the IANA time zone. */
 export const ticksOf = (cron: string, timezone: string): Ticks => {
+  if (cron.length > MAX_LENGTH)
+    throw new Error(`Expected a cron expression of at most ${MAX_LENGTH} characters, got ${cron.length}`)
   const fields = cron.trim().split(/\s+/)
   const nickname = fields.length === 1 && /^@[a-z]+$/i.test(cron.trim())
   const withSeconds = fields.length === 6
@@ -43,15 +51,18 @@ export const ticksOf = (cron: string, timezone: string): Ticks => {
   } catch (error) {
     throw new Error(`Expected an IANA time zone, got ${JSON.stringify(timezone)}`, { cause: error })
   }
-  const nextWall = (wallMs: number): number | null => wall.nextRun(new Date(wallMs))?.getTime() ?? null
+  const nextWall = (wallMs: number): number | null => nextMatch(wall, wallMs)
   const offsetMs = (ms: number): number => zoned(ms).offsetNanoseconds / 1e6
 
   const byWallClock = (ms: number): number | null => {
-    for (let at = nextWall(ms + offsetMs(ms) - 1); at !== null; at = nextWall(at)) {
-      const instant = instantOf(at, timezone)
-      if (instant > ms) return instant
-    }
-    return null
+    const at = nextWall(ms + offsetMs(ms) - 1)
+    if (at === null) return null
+    const instant = instantOf(at, timezone)
+    if (instant > ms) return instant
+    // This hour is repeated: its ticks have passed, so the next one comes after it.
+    const change = zoned(ms + 1).getTimeZoneTransition('previous')?.epochMilliseconds ?? ms
+    const later = nextWall(Math.max(at, change + offsetMs(change - 1) - 1))
+    return later === null ? null : instantOf(later, timezone)
   }
 
   const byElapsedTime = (ms: number): number | null => {
@@ -61,7 +72,9 @@ export const ticksOf = (cron: string, timezone: string): Ticks => {
       if (at === null) return null
       const change = zoned(from).getTimeZoneTransition('next')?.epochMilliseconds
       if (change === undefined || at - offset < change) return at - offset
-      from = change // search again from there, with the new offset
+      // The search continues from there, with the new offset. No tick comes before a distant one, whatever the offset.
+      const near = at - offset - LARGEST_CHANGE_MS
+      from = change - from > LARGEST_CHANGE_MS && near > change ? near : change
     }
   }
 

@@ -4,6 +4,7 @@ import { type Ticks, ticksOf } from '../domain/cron.ts'
 import { clock, isoOf } from '../clock.ts'
 import { isAppError, messageOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { slices } from '../loops/slices.ts'
 import type { Directory } from '../projections/directory.ts'
 import type { DirectoryProject } from '../projections/directoryProject.ts'
 import { isPaused, pauseOf } from '../projections/pauses.ts'
@@ -101,10 +102,13 @@ export const fireSchedules = (
   async *inputs(signal) {
     const { directory, logger } = deps
     const known = new Map<string, readonly Schedule[]>()
-    const deployed = (project_id: string, project: DirectoryProject | undefined): ScheduleInput => {
+    const deployed = async (
+      project_id: string,
+      project: DirectoryProject | undefined,
+    ): Promise<ScheduleInput> => {
       const former = known.get(project_id) ?? []
       const before = new Map(former.map((one) => [one.schedule_id, one]))
-      const firing = project ? firingIn(project, logger) : []
+      const firing = project ? await firingIn(project, logger) : []
       const schedules = firing.map((one) => continued(one, before.get(one.schedule_id)))
       if (schedules.length > 0) known.set(project_id, schedules)
       else known.delete(project_id)
@@ -120,11 +124,11 @@ export const fireSchedules = (
     })
     signal.addEventListener('abort', () => wake(), { once: true })
     try {
-      for (const project of directory.projects()) yield deployed(project.project_id, project)
+      for (const project of directory.projects()) yield await deployed(project.project_id, project)
       while (!signal.aborted) {
         for (const project_id of changed) {
           changed.delete(project_id)
-          yield deployed(project_id, directory.projectById(project_id))
+          yield await deployed(project_id, directory.projectById(project_id))
         }
         if (changed.size === 0 && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve))
       }
@@ -182,15 +186,19 @@ const isSame = ({ since, scheduled: { build, project } }: Schedule, before: Sche
 const resumedMs = ({ project, fn }: Deployed): number =>
   Date.parse(pauseOf(project, fn)?.resumed_at ?? '') || 0
 
-/** The schedules of a project's deployed build that fire. An unreadable schedule is logged and omitted. */
-const firingIn = (project: DirectoryProject, logger: Logger): Schedule[] =>
-  schedulesOf(project).flatMap(({ schedule_id, ...scheduled }): Schedule[] => {
+/**
+ * The schedules of a project's deployed build that fire. An unreadable schedule is logged and omitted. A build may have a
+ * thousand expressions, so requests continue between them.
+ */
+const firingIn = async (project: DirectoryProject, logger: Logger): Promise<Schedule[]> => {
+  const firing: Schedule[] = []
+  await slices.each(schedulesOf(project), ({ schedule_id, ...scheduled }) => {
     const { fn, build } = scheduled
-    if (isPaused(project, fn)) return []
+    if (isPaused(project, fn)) return
     try {
       const ticks = ticksOf(fn.schedule.cron, fn.schedule.timezone)
       const since = Math.max(Date.parse(build.since), resumedMs(scheduled))
-      return [{ schedule_id, ticks, since, scheduled }]
+      firing.push({ schedule_id, ticks, since, scheduled })
     } catch (error) {
       const { project_id } = project
       logger.warn('A schedule cannot be read', {
@@ -199,6 +207,7 @@ const firingIn = (project: DirectoryProject, logger: Logger): Schedule[] =>
         var: fn.var,
         error: messageOf(error),
       })
-      return []
     }
   })
+  return firing
+}

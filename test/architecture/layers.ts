@@ -67,7 +67,8 @@ export const layers: readonly Layer[] = [
   adapter('system'),
   adapter('acme', 'acme-client'),
 
-  { path: 'domain/cron', imports: ['boundedMap'], packages: ['croner'] },
+  { path: 'domain/cronFields', imports: [], packages: ['croner'] },
+  { path: 'domain/cron', imports: ['boundedMap', 'domain/cronFields'] },
   { path: 'domain/functionChanges', imports: [], types: ['events'] },
   { path: 'domain', imports: [...facts, 'events/idempotencyKey'] },
   { path: 'content', imports: [...facts] },

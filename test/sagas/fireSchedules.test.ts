@@ -87,6 +87,22 @@ schedule.before.each(async (context) => {
 })
 schedule.after.each(({ node }) => node.close())
 
+schedule('is armed while requests continue, in a build with a thousand of them', async ({ node }) => {
+  const functions = Array.from({ length: 1000 }, (_, n): FunctionSpec => ({
+    ns: 'jobs',
+    var: `f${n}`,
+    schedule: { cron: `${n % 60} 3 ${1 + Math.floor(n / 60)} 12 +MON`, timezone: 'Europe/Berlin' },
+  }))
+  const { directory } = await deployed(functions, 10 * MINUTE)
+  let turns = 0
+  const alarms = saga({ ...node, store: nothingStored, directory })
+  while (alarms.size < functions.length) {
+    turns += 1
+    await new Promise(setImmediate)
+  }
+  assert.ok(turns > 5, `in ${turns} turns of the event loop`)
+})
+
 schedule('fires a missed tick late, with its scheduled time as input', async ({ node }) => {
   const { directory, project_id } = await deployed([everyMinute], 10 * MINUTE)
   saga({ ...node, store: nothingStored, directory })

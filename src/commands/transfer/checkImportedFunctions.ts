@@ -3,6 +3,7 @@ import type { FunctionSpec } from '../../events/project.ts'
 
 /** More than any plan allows in a build. */
 const MOST = 10_000
+const MOST_SCHEDULES = 1000
 /** Characters of one function as JSON, as at an upload. */
 const MAX_SPEC = 8 << 10
 const MAX_DELAY_MS = 3_600_000
@@ -15,6 +16,9 @@ const PATH = /^\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*$/
 /** Throws an `Error` for functions that no upload would have accepted: every node acts on them. */
 export const checkImportedFunctions = (functions: readonly FunctionSpec[]): void => {
   if (functions.length > MOST) throw new Error(`functions: expected at most ${MOST}, got ${functions.length}`)
+  const schedules = functions.filter((spec) => spec.schedule).length
+  if (schedules > MOST_SCHEDULES)
+    throw new Error(`functions: expected at most ${MOST_SCHEDULES} schedules, got ${schedules}`)
   for (const spec of functions) {
     const { ns, var: name, retry, schedule, webhook, timeout, context = [] } = spec
     const expect = (isValid: boolean, field: string) => {
