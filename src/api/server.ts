@@ -10,6 +10,7 @@ import { addressOf, isTrusted, networkOf, type TrustedProxies } from '../ports/t
 import { AddressLimit } from './http/addressLimit.ts'
 import { GatheredMessage } from './http/gatheredMessage.ts'
 import { isMisdirected } from './http/misdirected.ts'
+import { MAX_UNANSWERED, pipelined } from './http/pipelined.ts'
 import { refuseSocket } from './http/refuseSocket.ts'
 
 /** A client must send its headers within this time, and its first byte too. */
@@ -63,8 +64,13 @@ interface Options {
 /** Starts to listen; on both loopback addresses if `host` is one. Rejects with `unavailable` when one is not available. */
 export const listen = async (app: Koa, options: Options): Promise<ApiServer> => {
   let handle = app.callback()
-  const limit = limitOf(options)
-  const newServer = () => open((request, response) => void handle(request, response), limit, options)
+  const warn = oncePerNetwork(options.logger)
+  const limit = limitOf(options, warn)
+  const handler = pipelined(
+    (request, response) => void handle(request, response),
+    ({ remoteAddress = '' }) => warn(TOO_MANY_UNANSWERED, addressOf(remoteAddress) ?? remoteAddress),
+  )
+  const newServer = () => open(handler, limit, options)
   const servers = await listenOn(hostsOf(options.host), options, newServer)
   return {
     port: portOf(servers[0]),
@@ -134,21 +140,32 @@ const directed =
     refuseSocket(request.socket, reason)
   }
 
-/** Closes the connections of an address beyond its limit. A trusted proxy has those of many clients. */
-const limitOf = ({ trustedProxies, logger, onAccepted }: Options): ((socket: Socket) => void) => {
-  const limit = new AddressLimit(MAX_CONNECTIONS_PER_ADDRESS)
+const TOO_MANY_CONNECTIONS = `One address has ${MAX_CONNECTIONS_PER_ADDRESS} connections; more are closed. If it is your proxy, name it in SVC_TRUSTED_PROXIES`
+const TOO_MANY_UNANSWERED = `A connection was closed, because it had more than ${MAX_UNANSWERED} requests without a reply`
+
+type Warn = (message: string, address: string) => void
+
+/** Logs each message once for each network: a client that repeats its mistake must not fill the log. */
+const oncePerNetwork = (logger: Options['logger']): Warn => {
   const reported = new Set<string>()
+  return (message, address) => {
+    const key = `${message} ${networkOf(address)}`
+    if (reported.has(key) || reported.size >= MAX_CONNECTIONS) return
+    reported.add(key)
+    logger.warn(message, { address })
+  }
+}
+
+/** Closes the connections of an address beyond its limit. A trusted proxy has those of many clients. */
+const limitOf = ({ trustedProxies, onAccepted }: Options, warn: Warn): ((socket: Socket) => void) => {
+  const limit = new AddressLimit(MAX_CONNECTIONS_PER_ADDRESS)
   return (socket) => {
     onAccepted()
     const address = addressOf(socket.remoteAddress ?? '')
     if (address === null || isTrusted(trustedProxies, address)) return
     if (limit.take(address)) return void socket.on('close', () => limit.giveBack(address))
     socket.destroy()
-    const network = networkOf(address)
-    if (reported.has(network) || reported.size >= MAX_CONNECTIONS) return
-    reported.add(network)
-    const message = `One address has ${MAX_CONNECTIONS_PER_ADDRESS} connections; more are closed. If it is your proxy, name it in SVC_TRUSTED_PROXIES`
-    logger.warn(message, { address })
+    warn(TOO_MANY_CONNECTIONS, address)
   }
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import Koa from 'koa'
 import * as assert from 'uvu/assert'
 import { createFront } from '../../src/api/app.ts'
 import { RequestMeter } from '../../src/api/http/requestMeter.ts'
@@ -29,12 +30,17 @@ const front = createFront(
   },
   () => new AppError('not_found', 'nothing here'),
 )
-const started = (host: string, { port = 0, trusted = '' } = {}) =>
+type Warns = Parameters<typeof listen>[1]['logger']
+
+const started = (
+  host: string,
+  { port = 0, trusted = '', logger = silent }: { port?: number; trusted?: string; logger?: Warns } = {},
+) =>
   listen(front, {
     onAccepted: () => {},
     host,
     port,
-    logger: silent,
+    logger,
     trustedProxies: parseTrustedProxies(trusted) ?? NO_PROXIES,
   })
 
@@ -97,6 +103,61 @@ connections('stays open after a request that ended', async () => {
     await until(() => text.split('HTTP/1.1 200').length === replies + 1)
   }
   socket.destroy()
+  await server.close()
+})
+
+/** Requests that arrive in one packet. */
+const pipelined = (count: number): string =>
+  Array.from({ length: count }, (_, n) => `GET /${n} HTTP/1.1\r\nHost: svc\r\n\r\n`).join('')
+
+/** An application that replies when the test says so. */
+const slowApp = () => {
+  const paths: string[] = []
+  const go = Promise.withResolvers<void>()
+  const app = new Koa()
+  app.use(async (ctx) => {
+    paths.push(ctx.path)
+    await go.promise
+    ctx.body = ctx.path
+  })
+  return { app, paths, go }
+}
+
+connections('may have eight requests without a reply, and the replies come in order', async () => {
+  const server = await started('127.0.0.1')
+  const { app, paths, go } = slowApp()
+  server.serve(app)
+  const socket = await opened(server.port)
+  let text = ''
+  socket.on('data', (chunk) => (text += String(chunk)))
+  socket.write(pipelined(8))
+  await until(() => paths.length === 8)
+  go.resolve()
+  await until(() => text.endsWith('/7'))
+  const replies = [...text.matchAll(/\r\n\r\n\/(\d)/g)].map(([, path]) => path)
+  assert.equal(replies, ['0', '1', '2', '3', '4', '5', '6', '7'])
+  socket.write(pipelined(8))
+  await until(() => paths.length === 16)
+  assert.is(socket.closed, false)
+  socket.destroy()
+  await server.close()
+})
+
+connections('ends with the ninth request without a reply, and no further request is handled', async () => {
+  const warnings: object[] = []
+  const server = await started('127.0.0.1', {
+    logger: { warn: (_: string, fields?: object) => void warnings.push({ ...fields }) },
+  })
+  const { app, paths, go } = slowApp()
+  server.serve(app)
+  for (let n = 0; n < 2; n++) {
+    const socket = await opened(server.port)
+    socket.write(pipelined(1000))
+    await until(() => socket.closed)
+  }
+  go.resolve()
+  assert.ok(paths.length <= 16, `${paths.length} requests were handled`)
+  assert.equal(warnings, [{ address: '127.0.0.1' }], 'one address is logged once')
   await server.close()
 })
 

@@ -160,6 +160,25 @@ attackSuite('HTTP', [
     },
   },
   {
+    id: 'B/07-http/connections/pipelined',
+    attempt: 'a thousand requests in one packet on each of twenty connections',
+    severity: 'high',
+    run: async ({ server: { url }, attacker, victim }) => {
+      const port = Number(new URL(url).port)
+      const one = ['GET /v1/env HTTP/1.1', 'Host: svc', bearer(attacker), '', ''].join('\r\n')
+      let closed = 0
+      for (let n = 0; n < 20; n++) {
+        const socket = connect({ port, host: '127.0.0.1' })
+        socket.on('error', () => {}).on('close', () => closed++)
+        socket.resume().write(one.repeat(1000))
+      }
+      await until(() => closed === 20)
+      const { status } = await victim.api.send('GET', '/env')
+      expected(status === 200, `the victim got ${status}`)
+      return 'each connection is closed with its ninth request without a reply'
+    },
+  },
+  {
     id: 'B/07-http/connections/network',
     attempt:
       'more requests in progress than one client may have, each from another address of its IPv6 network',
