@@ -42,16 +42,16 @@ const MAX_STARTS = 8
 interface Waiting {
   readonly job: Job
   readonly reject: (error: unknown) => void
-  /** Present when a child had room and then ended before the input was loaded. */
+  /** Present when a child had room, and had none when the input was loaded. */
   readonly input?: Input
 }
 
 /**
  * Owns the runs of one lane (environment, project, build and rights): the queue, the children that take runs, and draining ones.
- * L1: at most one child starts at a time. L2: the queue is first in, first out. L3: a child that did not become ready
- * fails no run, because it ran no user code: the queue waits for the next one. L4: a lane has one child that takes runs until
- * that is full; the oldest child with room takes the next run, so that the others become idle. Evaluated code has only one,
- * which keeps its sessions.
+ * L1: at most one child starts at a time. L2: the queue is first in, first out; a job that lost its room in a child comes
+ * first. L3: a child that did not become ready fails no run, because it ran no user code: the queue waits for the next one.
+ * L4: a lane has one child that takes runs until that is full; the oldest child with room takes the next run, so that the
+ * others become idle. Evaluated code has only one, which keeps its sessions.
  */
 export class Lane {
   readonly #pool: LanePool
@@ -144,15 +144,15 @@ export class Lane {
     for (;;) {
       const waiting = this.#queue[this.#head]
       if (!waiting) break
-      if (!waiting.job.settled) {
-        if (this.#taking.size === 0) return this.warm()
-        if (this.#room <= this.#loading) return this.#wakeOne()
-        void this.#begin(waiting)
-      }
+      const { settled } = waiting.job
+      if (!settled && this.#taking.size === 0) return this.warm()
+      if (!settled && this.#room <= this.#loading) return this.#wakeOne()
       this.#head++
-      if (this.#head < 1024 || this.#head * 2 < this.#queue.length) continue
-      this.#queue = this.#queue.slice(this.#head)
-      this.#head = 0
+      if (this.#head >= 1024 && this.#head * 2 >= this.#queue.length) {
+        this.#queue = this.#queue.slice(this.#head)
+        this.#head = 0
+      }
+      if (!settled) void this.#begin(waiting) // last, because a child that starts to drain calls this method again
     }
     this.#queue = []
     this.#head = 0
@@ -175,7 +175,13 @@ export class Lane {
     for (const child of this.#taking) if (child.wake(this.#pool.now())) return
   }
 
-  /** Sends the job to a child that has room for it, or queues it again if that child has ended meanwhile. */
+  /** Puts a job before all others (L2): it holds a place, which they may need. */
+  #putBack(waiting: Waiting): void {
+    if (this.#head > 0) this.#queue[--this.#head] = waiting
+    else this.#queue.unshift(waiting)
+  }
+
+  /** Sends the job to a child that has room for it, or puts it back if no child has room any more. */
   async #begin({ job, reject, input: loaded }: Waiting): Promise<void> {
     this.#loading++
     let input: Input
@@ -192,7 +198,7 @@ export class Lane {
     if (child) child.invoke(job, input, this.#pool.now())
     else if (this.#closed) reject(closed())
     else {
-      this.#queue.push({ job, reject, input })
+      this.#putBack({ job, reject, input })
       this.#pump()
     }
   }

@@ -1,9 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
-import { openWorkbench, resultOf, type Workbench } from './harness.ts'
+import { hasFrozenChild, openWorkbench, resultOf, type Workbench } from './harness.ts'
 
 const code = `
   import { currentRun, emit } from 'svc'
@@ -148,24 +147,9 @@ after('its output is dropped', async ({ invoke }) => {
   assert.equal(lines, ['in time'])
 })
 
-/** The states of the processes below this one: `T` is stopped. */
-const statesBelow = (pid: number): string[] => {
-  const stats = readdirSync('/proc').flatMap((name) => {
-    try {
-      return [readFileSync(`/proc/${name}/stat`, 'latin1')]
-    } catch {
-      return [] // it is no process, or has ended
-    }
-  })
-  const processes = stats.map((stat) => /^(\d+) .*\) (\S) (\d+)/s.exec(stat) ?? [])
-  const below = (parent: string): string[] =>
-    processes.flatMap(([, id = '', state = '', of]) => (of === parent ? [state, ...below(id)] : []))
-  return below(String(pid))
-}
-
 after('its process is frozen, and serves the next run', async ({ invoke }) => {
   const mark = await resultOf(invoke('m/mark'))
-  await until(() => statesBelow(process.pid).includes('T'))
+  await until(hasFrozenChild)
   assert.is(await resultOf(invoke('m/mark')), mark)
 })
 
@@ -180,7 +164,7 @@ after('its process is replaced when its code continues, and the next run succeed
 
 after('no run begins in a process that blocks when it is thawed', async ({ invoke }) => {
   await resultOf(invoke('m/blocksAfterPause'))
-  const frozen = await until(() => statesBelow(process.pid).includes('T') && clock.monotonic())
+  const frozen = await until(() => hasFrozenChild() && clock.monotonic())
   await until(() => clock.monotonic() - Number(frozen) > 1100)
   const { status } = await invoke('m/mark')
   assert.is(status, 'succeeded')

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunError } from '../../src/events/run.ts'
 import { RawJson } from '../../src/events/rawJson.ts'
@@ -57,7 +57,7 @@ export const buildBlobs = (): Blobs & { gets: number; add(build: ZippedBuild): v
   return blobs
 }
 
-export interface Asked extends Partial<Omit<Invocation, 'target' | 'run' | 'loadInput'>> {
+export interface Asked extends Partial<Omit<Invocation, 'target' | 'run'>> {
   readonly input?: Input
   readonly args?: readonly unknown[]
   readonly run?: Partial<RunInfo>
@@ -161,3 +161,21 @@ const runInfo = (): RunInfo => ({
   project_id: newId(),
   project_name: 'test',
 })
+
+/** The states of the processes below this one: `T` is stopped. */
+const statesBelow = (pid: number): string[] => {
+  const stats = readdirSync('/proc').flatMap((name) => {
+    try {
+      return [readFileSync(`/proc/${name}/stat`, 'latin1')]
+    } catch {
+      return [] // it is no process, or has ended
+    }
+  })
+  const processes = stats.map((stat) => /^(\d+) .*\) (\S) (\d+)/s.exec(stat) ?? [])
+  const below = (parent: string): string[] =>
+    processes.flatMap(([, id = '', state = '', of]) => (of === parent ? [state, ...below(id)] : []))
+  return below(String(pid))
+}
+
+/** Whether a child of this process is frozen. */
+export const hasFrozenChild = (): boolean => statesBelow(process.pid).includes('T')
