@@ -2,8 +2,9 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isIPv6 } from 'node:net'
 import { AppError } from '../errors.ts'
-import { type Config, isEmbeddedUrl, MAX_PORT } from './config.ts'
-import { parseKey, parseUrl } from './variables/values.ts'
+import { shownValue } from '../secrets/shownValue.ts'
+import { type Config, isEmbeddedUrl } from './config.ts'
+import { keySizeOf, MAX_PORT, parseKey, parseUrl } from './variables/values.ts'
 
 /** The settings of a client on the machine of the service. */
 export interface ClientConfig {
@@ -50,7 +51,10 @@ const masterKeyIn = (env: Readonly<Record<string, string | undefined>>): Buffer 
   if (!given) return null
   const key = parseKey(given)
   if (key !== undefined) return key
-  throw new AppError('bad_request', 'SVC_MASTER_KEY: expected 32 bytes as base64 (openssl rand -base64 32)')
+  throw new AppError(
+    'bad_request',
+    `SVC_MASTER_KEY: expected 32 bytes as base64 (openssl rand -base64 32); got ${keySizeOf(given)}`,
+  )
 }
 
 /** Variables that would lead the service of `svc dev` to other data, or open more than its port. */
@@ -76,7 +80,10 @@ export const readDevAddress = (
   const text = env['PORT'] || '8080'
   if (/^\d+$/.test(text) && Number(text) <= MAX_PORT)
     return { host: env['HOST'] || '127.0.0.1', port: Number(text) }
-  throw new AppError('bad_request', `PORT: expected a whole number from 0 to ${MAX_PORT}, got ${text}`)
+  throw new AppError(
+    'bad_request',
+    `PORT: expected a whole number from 0 to ${MAX_PORT}, such as 8080; got ${shownValue(text)}`,
+  )
 }
 
 const serviceUrlOf = (env: Readonly<Record<string, string | undefined>>): string => {
@@ -86,7 +93,8 @@ const serviceUrlOf = (env: Readonly<Record<string, string | undefined>>): string
     if (url !== undefined) return url
     throw new AppError(
       'bad_request',
-      'SVC_URL: expected an http or https URL without a user name and a query, such as https://svc.example.com',
+      'SVC_URL: expected an http or https URL without a user name and a query, such as https://svc.example.com; ' +
+        `got ${shownValue(given)}`,
     )
   }
   const host = env['HOST'] || '127.0.0.1'
@@ -95,7 +103,7 @@ const serviceUrlOf = (env: Readonly<Record<string, string | undefined>>): string
   if (url !== undefined) return url
   throw new AppError(
     'bad_request',
-    `HOST, PORT: expected an address and a port, got ${address}; or set SVC_URL`,
+    `HOST, PORT: expected an address and a port, got ${shownValue(address)}; or set SVC_URL`,
   )
 }
 

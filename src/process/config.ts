@@ -7,7 +7,16 @@ import { FORMATS, type Format, type Level, LEVELS } from '../logger.ts'
 import { type Tier, tiers } from '../sandbox/processSandbox.ts'
 import { isStrong, parseApiToken, strongSecret } from '../access/tokens.ts'
 import { checksOf } from './variables/checks.ts'
-import { parseKey, parseServers, parseUrl, parseZone, zoneOf } from './variables/values.ts'
+import {
+  MAX_PORT,
+  parseHost,
+  parseKey,
+  parseServers,
+  parseUrl,
+  parseZone,
+  zoneOf,
+} from './variables/values.ts'
+import { shownValue } from '../secrets/shownValue.ts'
 import { readTraces, type Traces } from './variables/traces.ts'
 import { unknownVariables } from './variables/unknown.ts'
 
@@ -90,7 +99,7 @@ const EMBEDDED = 'embedded:'
 const API_KEY_LENGTH = 16
 const OPERATOR_TOKEN_LENGTH = 32
 
-export const MAX_PORT = 65_535
+export { MAX_PORT }
 
 type EngineUrls = Pick<Config, 'eventStore' | 'readModels' | 'blobs'>
 
@@ -109,7 +118,8 @@ export type Role = (typeof allRoles)[number]
 
 /** Reads the environment (DESIGN.md, Start and configure) and reports every problem at once. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config => {
-  const { problems, known, check, integer, flag } = checksOf(env)
+  const checks = checksOf(env)
+  const { problems, known, check, checkSecret, checkKey, integer, flag } = checks
   const engine = (name: string, scheme: RegExp, example: string): string =>
     check(
       name,
@@ -123,10 +133,10 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       name,
       fallback,
       parseServers,
-      'IP addresses, with or without a port, separated by commas',
+      'IP addresses, with or without a port, separated by commas, such as 192.0.2.1,192.0.2.2:5353',
     )
-  const port = (name: string): number | null => {
-    const value = integer(name, -1, 0, MAX_PORT)
+  const port = (name: string, example: number): number | null => {
+    const value = integer(name, -1, 0, MAX_PORT, example)
     return value === -1 ? null : value
   }
 
@@ -142,19 +152,29 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       'SVC_ACME_EMAIL',
       null,
       (text) => (/^[^@\s,:]+@[^@\s,:]+$/.test(text) ? text : undefined),
-      'an email address',
+      'one email address, such as ops@example.com',
     ),
     caFile: check<string | null>('SVC_ACME_CA', null, (text) => text, 'a file'),
   }
   const acceptsTerms = flag('SVC_ACME_ACCEPT_TERMS')
-  const publicUrl = check<string | null>('SVC_PUBLIC_URL', null, parseUrl, 'an http or https URL')
+  const publicUrl = check<string | null>(
+    'SVC_PUBLIC_URL',
+    null,
+    parseUrl,
+    'an http or https URL, such as https://svc.example.com',
+  )
   const config: Omit<Config, 'unknown'> = {
     port: integer('PORT', 8080, 0, MAX_PORT),
-    host: check('HOST', '127.0.0.1', (text) => text, 'a host name or address'),
+    host: check(
+      'HOST',
+      '127.0.0.1',
+      parseHost,
+      'a host name or address without a scheme and a port, such as 127.0.0.1 or ::',
+    ),
     dataDir: resolve(check('SVC_DATA_DIR', '.svc', (text) => text, 'a path')),
     eventStore: engine('SVC_EVENT_STORE', /^esdb(\+discover)?:\/\/./, '`esdb://host:2113?tls=false`'),
     readModels: engine('SVC_READ_MODELS', /^mongodb(\+srv)?:\/\/./, '`mongodb://host:27017/database`'),
-    blobs: engine('SVC_BLOBS', /^s3:\/\/./, '`s3://KEY:SECRET@host:port/bucket`'),
+    blobs: engine('SVC_BLOBS', /^s3:\/\/./, '`s3://<key>:<secret>@host:port/bucket`'),
     redis: check<string | null>(
       'SVC_REDIS',
       null,
@@ -167,13 +187,13 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       parseRoles,
       `some of ${allRoles.join(',')}`,
     ),
-    masterKey: check<Buffer | null>(
+    masterKey: checkKey<Buffer | null>(
       'SVC_MASTER_KEY',
       null,
       parseKey,
       '32 bytes as base64 (openssl rand -base64 32)',
     ),
-    previousMasterKey: check<Buffer | null>(
+    previousMasterKey: checkKey<Buffer | null>(
       'SVC_MASTER_KEY_PREVIOUS',
       null,
       parseKey,
@@ -183,15 +203,15 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       'SVC_ACCEPT_LOSS',
       null,
       (text) => (/^[0-9a-f]{12}$/.test(text) ? text : undefined),
-      'the value that the refused start has printed',
+      'the value of 12 digits and letters that the refused start has printed',
     ),
-    apiKey: check<string | null>(
+    apiKey: checkSecret<string | null>(
       'SVC_API_KEY',
       null,
       (text) => (isStrong(parseApiToken(text)?.secret ?? '', API_KEY_LENGTH) ? text : undefined),
       `svc_<uuid>_<secret>, the secret of letters and digits, ${strongSecret(API_KEY_LENGTH)} (openssl rand -hex 32)`,
     ),
-    operatorToken: check<string | null>(
+    operatorToken: checkSecret<string | null>(
       'SVC_OPERATOR_TOKEN',
       null,
       (text) => (isStrong(text, OPERATOR_TOKEN_LENGTH) && /^[\x21-\x7e]+$/.test(text) ? text : undefined),
@@ -201,7 +221,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       'SVC_OPERATOR_HOST',
       null,
       (text) => (/^[A-Za-z0-9._-]+$/.test(text) ? text.toLowerCase() : undefined),
-      'a host name or address without a port, as in the Host header',
+      'a host name or address without a port, as in the Host header, such as ops.example.com',
     ),
     publicUrl,
     trustedProxies: check<TrustedProxies>(
@@ -216,20 +236,25 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       parseCorsOrigins,
       'origins of web pages separated by commas, such as https://app.example or http://localhost:*, or loopback',
     ),
-    domainsZone: check('SVC_DOMAINS_ZONE', zoneOf(publicUrl), parseZone, 'a DNS name of two labels or more'),
+    domainsZone: check(
+      'SVC_DOMAINS_ZONE',
+      zoneOf(publicUrl),
+      parseZone,
+      'a DNS name of two labels or more, such as domains.example.com',
+    ),
     dnsServers,
     dnsResolvers: addresses('SVC_DNS_RESOLVERS', dnsServers),
     egressAllow: check<OperatorAllow>(
       'SVC_EGRESS_ALLOW',
       NOTHING_ALLOWED,
       parseOperatorAllow,
-      'networks (10.1.0.0/16), hosts or host:port, separated by commas',
+      'networks, hosts or host:port, separated by commas, such as 10.1.0.0/16,db.internal:5432',
     ),
     domainCheckMs: integer('SVC_DOMAIN_CHECK_MS', 10_000, 10, 3_600_000),
     domainRecheckMs: integer('SVC_DOMAIN_RECHECK_MS', 86_400_000, 100, 604_800_000),
     acme: acmeUrl === null ? null : { directoryUrl: acmeUrl, ...acme },
-    acmeDnsPort: port('SVC_ACME_DNS_PORT'),
-    tlsPort: port('SVC_TLS_PORT'),
+    acmeDnsPort: port('SVC_ACME_DNS_PORT', 5353),
+    tlsPort: port('SVC_TLS_PORT', 8443),
     sandbox: check<Tier | 'auto'>(
       'SVC_SANDBOX',
       'auto',
@@ -246,9 +271,9 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       'SVC_LOG_LEVEL',
       'info',
       (text) => LEVELS.find((level) => level === text),
-      LEVELS.join(', '),
+      'debug, info, warn or error',
     ),
-    traces: readTraces(check),
+    traces: readTraces(checks),
     logFormat: check<Format | null>(
       'SVC_LOG_FORMAT',
       null,
@@ -270,7 +295,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     problems.push('SVC_MASTER_KEY: required when an engine is not embedded (openssl rand -base64 32)')
   if (acmeUrl !== null && !acceptsTerms)
     problems.push(
-      `SVC_ACME_ACCEPT_TERMS: expected 1, after you have read the terms of service that ${acmeUrl} names`,
+      `SVC_ACME_ACCEPT_TERMS: expected 1, after you have read the terms of service that ${shownValue(acmeUrl)} names`,
     )
   if (acmeUrl === null && (config.tlsPort !== null || config.acmeDnsPort !== null))
     problems.push(

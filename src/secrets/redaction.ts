@@ -10,7 +10,7 @@ const SECRETS: readonly RegExp[] = [
   /(\b(?:Bearer|Basic) +)[^\s",]+/gi,
   /(\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?)(?!Bearer |Basic )[^\s"',]+/gi,
   /(\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+/gi,
-  /(:\/\/[^\s/:@"]*:)[^\s/@"]+(?=@)/g,
+  /(:\/\/[^\s/:@"]*:)(?!<[a-z]+>@)[^\s/@"]+(?=@)/g, // not the `<secret>` of an example
   /(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^-]*/g,
 ]
 

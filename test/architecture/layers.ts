@@ -13,7 +13,7 @@ export interface Layer {
 }
 
 /** The files that every layer of the service may use. */
-const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'disk', 'logger'] as const
+const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'disk', 'logger', 'secrets/shownValue'] as const
 const facts = [...kernel, 'loops', 'events', 'events/rawJson', 'ports'] as const
 
 /** An adapter knows the port that it implements and the packages of its engine, and no other adapter. */
@@ -32,6 +32,7 @@ export const layers: readonly Layer[] = [
   { path: 'events/mask', imports: [] },
   { path: 'secrets/redaction', imports: ['events/mask'] },
   { path: 'logger', imports: ['clock', 'secrets/redaction'], packages: ['pino'] },
+  { path: 'secrets/shownValue', imports: ['events/mask', 'logger', 'secrets/redaction'] },
 
   // Names of streams are for the layers that append: `api` and the host calls have no business there.
   { path: 'events/streams', imports: [] },
@@ -296,7 +297,7 @@ export const layers: readonly Layer[] = [
   { path: 'process/codeCache', imports: [] },
   { path: 'process/noCoreDumps', imports: [] },
   { path: 'process/output', imports: ['clock'] },
-  { path: 'process/variables', imports: ['ports', 'sandbox/nearestName'] },
+  { path: 'process/variables', imports: ['ports', 'sandbox/nearestName', 'secrets/shownValue'] },
   {
     path: 'process/config',
     imports: [
@@ -304,6 +305,7 @@ export const layers: readonly Layer[] = [
       'logger',
       'ports',
       'access/tokens',
+      'secrets/shownValue',
       'sandbox',
       'egress/operatorAllow',
       'process/variables',

@@ -63,7 +63,7 @@ test('ends with the exit code of a service that cannot start', async () => {
   assert.equal(await cli(['serve'], { env: { ...envOf(tempDir()), SVC_SANDBOX: 'none' } }), {
     code: 1,
     out: '',
-    err: 'svc: Configuration:\n  SVC_SANDBOX: expected auto, process or namespace\n',
+    err: 'svc: Configuration:\n  SVC_SANDBOX: expected auto, process or namespace; got none\n',
   })
   const taken = await serve()
   const second = await cli(['serve'], { env: envOf(taken.dataDir) })

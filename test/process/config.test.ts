@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { readConfig } from '../../src/process/config.ts'
 import { messageOf } from '../../src/errors.ts'
@@ -130,25 +131,97 @@ for (const [name, text] of [
   config(`refuses ${name}=${text}`, () => assert.match(refused({ [name]: text }), `${name}: expected`))
 }
 
-const names = suite('unknown variables')
+config('refuses an address that lacks a part, because the resolver would refuse it at the start', () => {
+  for (const text of ['1.1.1', '1.1.1:53', '[192.0.2.1]:53', '192.0.2.1:', '::1]:53'])
+    assert.match(refused({ SVC_DNS_RESOLVERS: text }), 'SVC_DNS_RESOLVERS: expected', text)
+})
 
-const refusal = (env: Record<string, string>): string => {
-  try {
-    readConfig(env)
-    return ''
-  } catch (error) {
-    return messageOf(error)
+config('refuses a host with a scheme, a port or spaces', () => {
+  for (const text of ['http://0.0.0.0', '0.0.0.0:8080', 'a b', '[::1]'])
+    assert.match(refused({ HOST: text }), `HOST: expected`, text)
+  for (const text of ['localhost', '0.0.0.0', '::', 'fe80::1%eth0', 'my_host.internal'])
+    assert.is(readConfig({ HOST: text }).host, text)
+})
+
+const received = suite('a value that is not valid')
+
+received('is reported with its name, what is expected, an example and the value', () => {
+  assert.match(
+    refused({ SVC_RUN_TIMEOUT_MS: '5m' }),
+    'SVC_RUN_TIMEOUT_MS: expected a whole number from 1 to 86400000, such as 300000; got 5m',
+  )
+  assert.match(
+    refused({ SVC_ROLES: 'api,wrker' }),
+    'SVC_ROLES: expected some of api,worker,projector,saga; got api,wrker',
+  )
+  assert.match(
+    refused({ SVC_PUBLIC_URL: 'svc.example.com' }),
+    'SVC_PUBLIC_URL: expected an http or https URL, such as https://svc.example.com; got svc.example.com',
+  )
+  assert.match(refused({ SVC_LOG_LEVEL: 'trace' }), 'expected debug, info, warn or error; got trace')
+})
+
+received('is on one line and has an end', () => {
+  const [, line = ''] = refused({ SVC_SANDBOX: `none\n\u001b[31m${'x'.repeat(10_000)}` }).split('\n')
+  assert.match(line, 'got none\\u000a\\u001b[31mxxx')
+  assert.ok(line.length < 300, line)
+})
+
+received('is shown without user, password and query if it is a URL', () => {
+  for (const [name, text, shown] of [
+    [
+      'SVC_EVENT_STORE',
+      'http://admin:hidden@store:2113?tls=false&password=hidden',
+      'http://***@store:2113?***',
+    ],
+    ['SVC_READ_MODELS', 'postgres://u:hid/d@en@h/db', 'postgres://***@h/db'],
+    ['SVC_READ_MODELS', 'mongo:hidden@h/db', '***@h/db'],
+    ['SVC_BLOBS', 'https://key:hidden@minio:9000/svc', 'https://***@minio:9000/svc'],
+    ['SVC_REDIS', 'redi://:hid?den@cache:6379', 'redi://***@cache:6379'],
+    ['SVC_REDIS', 'redi://hidden@cache:6379', 'redi://***@cache:6379'],
+    ['SVC_PUBLIC_URL', 'ftp://u:hidden@h/?key=hidden#hidden', 'ftp://***@h/?***'],
+    ['SVC_ACME_URL', 'http://u:hidden@ca.example/directory', 'http://***@ca.example/directory'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://u:hidden@h:4317', 'grpc://***@h:4317'],
+    ['SVC_EGRESS_ALLOW', 'http://u:hidden@h', 'http://***@h'],
+  ] as const) {
+    const message = refused({ [name]: text, SVC_MASTER_KEY: randomBytes(32).toString('base64') })
+    assert.ok(message.endsWith(`; got ${shown}`), message)
+    assert.not.match(message, 'hid')
   }
-}
+})
+
+received('is counted and not shown if it is a secret', () => {
+  const token = `svc_${KEY_ID}_${'hidden'.repeat(2)}`
+  for (const [env, got] of [
+    [{ SVC_MASTER_KEY: 'aGlkZGVu' }, '6 bytes'],
+    [{ SVC_MASTER_KEY: 'f3a1c07e55d94b22'.repeat(4) }, '48 bytes'],
+    [{ SVC_MASTER_KEY_PREVIOUS: 'aGlkZGVu' }, '6 bytes'],
+    [{ SVC_API_KEY: token }, `${token.length} characters`],
+    [{ SVC_OPERATOR_TOKEN: 'aGlkZGVu' }, '8 characters'],
+    [{ OTEL_EXPORTER_OTLP_HEADERS: 'aGlkZGVu' }, '8 characters'],
+  ] as const) {
+    const text = refused(env)
+    assert.match(text, `; got ${got}, which are not shown`)
+    assert.not.match(text, /hidden|aGlkZGVu|f3a1c07e/)
+  }
+})
+
+received.run()
+
+const names = suite('unknown variables')
 
 names('that are nearly a name are refused with that name', () => {
   assert.match(
-    refusal({ SVC_READ_MODEL: 'mongodb://h/d' }),
+    refused({ SVC_READ_MODEL: 'mongodb://h/d' }),
     /SVC_READ_MODEL: unknown, did you mean SVC_READ_MODELS\?/,
   )
-  assert.match(refusal({ SVC_EVENTSTORE: 'esdb://h' }), /did you mean SVC_EVENT_STORE\?/)
-  assert.match(refusal({ SVC_PORT: '9000' }), /SVC_PORT: unknown, did you mean PORT\?/)
-  assert.match(refusal({ SVC_HOST: '0.0.0.0' }), /SVC_HOST: unknown, did you mean HOST\?/)
+  assert.match(refused({ SVC_EVENTSTORE: 'esdb://h' }), /did you mean SVC_EVENT_STORE\?/)
+  assert.match(refused({ SVC_PORT: '9000' }), /SVC_PORT: unknown, did you mean PORT\?/)
+  assert.match(refused({ SVC_HOST: '0.0.0.0' }), /SVC_HOST: unknown, did you mean HOST\?/)
+})
+
+names('in lower case are refused with the name in capitals', () => {
+  assert.match(refused({ svc_data_dir: '/srv' }), /svc_data_dir: unknown, did you mean SVC_DATA_DIR\?/)
 })
 
 names('are listed for a warning otherwise', () => {

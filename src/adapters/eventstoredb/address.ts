@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts'
+import { shownValue } from '../../secrets/shownValue.ts'
 
 export interface Address {
   /** The connection string of the client, without the options of svc and without a connection name. */
@@ -21,25 +22,31 @@ const GOSSIP_TIMEOUT_S = 1
  * except `prefix` are those of the client. Throws `bad_request` with the setting.
  */
 export const parseAddress = (url: string): Address => {
+  const refused = (what: string): AppError =>
+    new AppError('bad_request', `SVC_EVENT_STORE: ${what}; got ${shownValue(url)}`)
+  const decoded = (text: string): string => {
+    try {
+      return decodeURIComponent(text)
+    } catch {
+      throw refused('expected user and password URI-encoded')
+    }
+  }
   const [, scheme, user, hosts, query] =
     /^(esdb(?:\+discover)?):\/\/(?:([^@/]*)@)?([^/?@]+)\/?(?:\?(.*))?$/.exec(url) ?? []
   if (!scheme || !hosts) {
-    throw new AppError('bad_request', 'SVC_EVENT_STORE: expected esdb://host:2113?tls=false or embedded:')
+    throw refused('expected esdb://host:2113?tls=false or embedded:')
   }
   const options = new URLSearchParams(query)
   const prefix = options.get('prefix') ?? ''
   if (!/^[A-Za-z0-9_.-]{0,64}$/.test(prefix)) {
-    throw new AppError(
-      'bad_request',
-      'SVC_EVENT_STORE: expected a prefix of at most 64 letters, digits, `_`, `.` and `-`',
-    )
+    throw refused('expected a prefix of at most 64 letters, digits, `_`, `.` and `-`')
   }
   options.delete('prefix')
   const connectionName = options.get('connectionName') ?? 'svc'
   options.delete('connectionName')
   if (!options.has('gossipTimeout')) options.set('gossipTimeout', String(GOSSIP_TIMEOUT_S))
   const login = user === undefined ? '' : `${user}@`
-  const [username = '', password = ''] = (user ?? '').split(':').map(decodeURIComponent)
+  const [username = '', password = ''] = (user ?? '').split(':').map(decoded)
   return {
     connectionString: `${scheme}://${login}${hosts}?${options.toString()}`,
     connectionName,

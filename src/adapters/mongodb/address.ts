@@ -1,5 +1,6 @@
 import { MongoClient } from 'mongodb'
 import { AppError, messageOf } from '../../errors.ts'
+import { shownValue } from '../../secrets/shownValue.ts'
 
 export interface Address {
   /** Returns a client that connects at its first command, and reconnects by itself. */
@@ -24,12 +25,15 @@ const SILENCE_MS = 4000
 export const parseAddress = (url: string): Address => {
   const [, hosts, path] =
     /^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^@/?]+)(?:\/([^?]*))?(?:\?.*)?$/.exec(url) ?? []
-  if (hosts === undefined) {
-    throw refused('expected mongodb://user:password@host:27017/database, user and password URI-encoded')
+  if (hosts === undefined || path?.includes('@')) {
+    throw refused(
+      url,
+      'expected mongodb://<user>:<password>@host:27017/database, user and password URI-encoded',
+    )
   }
   const database = decoded(path) || DEFAULT_DATABASE
   if (!/^[^/\\. "$*<>:|?]{1,63}$/.test(database))
-    throw refused('expected a valid database name after the host')
+    throw refused(url, 'expected a valid database name after the host')
   clientOf(url) // throws if the driver refuses the URL
   return { newClient: () => clientOf(url), database, place: `MongoDB at ${hosts}, database ${database}` }
 }
@@ -49,7 +53,7 @@ const clientOf = (url: string): MongoClient => {
     })
     return client.on('error', () => {}) // each command reports its own error
   } catch (error) {
-    throw refused(withoutSecrets(messageOf(error), url)) // no cause: the driver's message may contain the whole URL
+    throw refused(url, withoutSecrets(messageOf(error), url)) // no cause: the driver's message may contain the whole URL
   }
 }
 
@@ -70,4 +74,5 @@ const decoded = (text = ''): string => {
   }
 }
 
-const refused = (what: string): AppError => new AppError('bad_request', `SVC_READ_MODELS: ${what}`)
+const refused = (url: string, what: string): AppError =>
+  new AppError('bad_request', `SVC_READ_MODELS: ${what}; got ${shownValue(url)}`)

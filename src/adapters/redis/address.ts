@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts'
+import { shownValue } from '../../secrets/shownValue.ts'
 
 export interface Address {
   readonly host: string
@@ -21,6 +22,15 @@ const DEFAULT_PREFIX = 'svc:'
  * URI-encoded. Throws `bad_request` with the setting and without secrets.
  */
 export const parseAddress = (url: string): Address => {
+  const refused = (what: string): AppError =>
+    new AppError('bad_request', `SVC_REDIS: ${what}; got ${shownValue(url)}`)
+  const decoded = (text: string): string | undefined => {
+    try {
+      return text === '' ? undefined : decodeURIComponent(text)
+    } catch {
+      throw refused('expected user and password URI-encoded')
+    }
+  }
   if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) throw refused('expected redis://host:6379/0')
   const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(url)
   const prefix = searchParams.get('prefix') ?? DEFAULT_PREFIX
@@ -41,13 +51,3 @@ export const parseAddress = (url: string): Address => {
     place: `${protocol}//${hostname}:${port || DEFAULT_PORT}${pathname}`,
   }
 }
-
-const decoded = (text: string): string | undefined => {
-  try {
-    return text === '' ? undefined : decodeURIComponent(text)
-  } catch {
-    throw refused('expected user and password URI-encoded')
-  }
-}
-
-const refused = (what: string): AppError => new AppError('bad_request', `SVC_REDIS: ${what}`)

@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts'
+import { shownValue } from '../../secrets/shownValue.ts'
 
 export interface Address {
   /** `https://host:port`. */
@@ -13,7 +14,7 @@ export interface Address {
   readonly place: string
 }
 
-const EXAMPLE = 's3://KEY:SECRET@host:port/bucket?region=us-east-1'
+const EXAMPLE = 's3://<key>:<secret>@host:port/bucket?region=us-east-1'
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9.-]{1,61}[A-Za-z0-9]$/
 /** Keys have up to 900 characters, and S3 allows 1024 with the prefix. */
 const PREFIX = /^(?!\.{0,2}(\/|$))[A-Za-z0-9._-]+(\/(?!\.{0,2}(\/|$))[A-Za-z0-9._-]+)*$/
@@ -24,6 +25,15 @@ const MAX_PREFIX_LENGTH = 100
  * the default port is 443, or 80 without TLS. Throws `bad_request` with the setting and without secrets.
  */
 export const parseAddress = (url: string): Address => {
+  const refused = (what: string): AppError =>
+    new AppError('bad_request', `SVC_BLOBS: ${what}; got ${shownValue(url)}`)
+  const decoded = (text: string): string => {
+    try {
+      return decodeURIComponent(text)
+    } catch {
+      throw refused('expected key and secret URI-encoded')
+    }
+  }
   if (!url.startsWith('s3://') || !URL.canParse(url)) throw refused(`expected ${EXAMPLE}`)
   const { hostname, host, username, password, pathname, searchParams } = new URL(url)
   if (hostname === '') throw refused(`expected ${EXAMPLE}`)
@@ -37,7 +47,8 @@ export const parseAddress = (url: string): Address => {
     )
   }
   const tls = searchParams.get('tls') ?? 'true'
-  if (!['true', 'false'].includes(tls)) throw refused(`expected tls to be true or false, got ${tls}`)
+  if (!['true', 'false'].includes(tls))
+    throw refused(`expected tls=true or tls=false, not tls=${shownValue(tls)}`)
   return {
     endPoint: `${tls === 'true' ? 'https' : 'http'}://${host}`,
     accessKey: decoded(username),
@@ -48,13 +59,3 @@ export const parseAddress = (url: string): Address => {
     place: `bucket ${bucket} at ${host}`,
   }
 }
-
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    throw refused('expected key and secret URI-encoded')
-  }
-}
-
-const refused = (what: string): AppError => new AppError('bad_request', `SVC_BLOBS: ${what}`)

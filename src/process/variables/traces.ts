@@ -1,4 +1,4 @@
-import type { Check } from './checks.ts'
+import type { checksOf } from './checks.ts'
 import { parseUrl } from './values.ts'
 
 /** The standard variables of OpenTelemetry that the service supports. */
@@ -12,25 +12,28 @@ export interface Traces {
   readonly ratio: number
 }
 
-export const readTraces = (check: Check): Traces | null => {
+export const readTraces = ({
+  check,
+  checkSecret,
+}: Pick<ReturnType<typeof checksOf>, 'check' | 'checkSecret'>): Traces | null => {
   const endpoint = check<string | null>(
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     null,
     parseUrl,
-    'the http or https URL of a collector that accepts OTLP over HTTP, without /v1/traces',
+    'the http or https URL of a collector that accepts OTLP over HTTP, without /v1/traces, such as http://127.0.0.1:4318',
   )
-  const headers = check<Traces['headers']>(
+  const headers = checkSecret<Traces['headers']>(
     'OTEL_EXPORTER_OTLP_HEADERS',
     {},
     parseHeaders,
-    'name=value pairs, separated by commas',
+    'name=value pairs, separated by commas, such as api-key=a%20b,tenant=1',
   )
   const serviceName = check('OTEL_SERVICE_NAME', 'svc', (text) => text, 'a name')
   const ratio = check(
     'OTEL_TRACES_SAMPLER_ARG',
     1,
     (text) => (/^(?:0|1|0?\.\d+|1\.0+)$/.test(text) ? Number(text) : undefined),
-    'a number from 0 to 1: the share of the traces that are recorded',
+    'a number from 0 to 1, the share of the traces that are recorded, such as 0.1',
   )
   return endpoint === null ? null : { endpoint, headers, serviceName, ratio }
 }

@@ -13,7 +13,7 @@ export interface Unknown {
   readonly likely: string | undefined
 }
 
-/** The variables that begin with `SVC_`, have a value and are not `known`, so they would have no effect. */
+/** The variables that begin with `SVC_` in any case, have a value and are not `known`, so they would have no effect. */
 export const unknownVariables = (
   env: Readonly<Record<string, string | undefined>>,
   known: readonly string[],
@@ -21,7 +21,7 @@ export const unknownVariables = (
   Object.entries(env)
     .filter(
       ([name, value]) =>
-        name.startsWith('SVC_') &&
+        /^svc_/i.test(name) &&
         !!value &&
         !known.includes(name) &&
         !READ_ELSEWHERE.test(name) &&

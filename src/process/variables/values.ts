@@ -1,10 +1,16 @@
-import { isIP, SocketAddress } from 'node:net'
+import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { domainNameOf } from '../../ports/domainName.ts'
+
+export const MAX_PORT = 65_535
 
 export const parseKey = (text: string): Buffer | undefined => {
   const key = Buffer.from(text, 'base64')
   return key.length === 32 ? key : undefined
 }
+
+/** A key that is not valid: its size may show that it is hexadecimal, or cut. */
+export const keySizeOf = (text: string): string =>
+  `${Buffer.from(text, 'base64').length} bytes, which are not shown`
 
 /** The host of the public URL, if it is a DNS name. */
 export const zoneOf = (publicUrl: string | null): string =>
@@ -14,9 +20,17 @@ export const parseZone = (text: string): string | undefined => domainNameOf(text
 
 export const parseServers = (text: string): readonly string[] | undefined => {
   const servers = text.split(',').map((server) => server.trim())
-  const isServer = (server: string) => isIP(server) !== 0 || SocketAddress.parse(server) !== undefined
   return servers.every(isServer) ? servers : undefined
 }
+
+const isServer = (text: string): boolean => {
+  const [, v6 = '', v4 = '', port = ''] = /^(?:\[(.+)\]|([\d.]+)):(\d{1,5})$/.exec(text) ?? []
+  return isIP(text) !== 0 || ((isIPv6(v6) || isIPv4(v4)) && Number(port) <= MAX_PORT)
+}
+
+/** A host name or an address to listen on. */
+export const parseHost = (text: string): string | undefined =>
+  isIP(text) !== 0 || /^[A-Za-z0-9._-]+$/.test(text) ? text : undefined
 
 export const parseUrl = (text: string): string | undefined =>
   /^https?:\/\//.test(text) && URL.canParse(text) ? text.replace(/\/+$/, '') : undefined
