@@ -14,13 +14,21 @@ export type UploadState =
       readonly upload: Upload
       /** By number, in the order of arrival. */
       readonly parts: Map<number, Part>
+      /** Every part that ever arrived, in order; empty once the parts are joined. */
+      readonly arrivals: Arrival[]
     }
+
+/** A part, and the revision of its fact. */
+export interface Arrival {
+  readonly revision: number
+  readonly part: Part
+}
 
 export type UploadCommand =
   | { readonly type: 'BeginUpload'; readonly upload: Upload }
   | { readonly type: 'AddPart'; readonly part: Part; readonly now: string }
-  /** `parts`: the number of parts that were joined, from the first one. */
-  | { readonly type: 'JoinParts'; readonly parts: number }
+  /** `parts`: the number of parts that were joined, from the first one. `parts_revision`: no later part is among them. */
+  | { readonly type: 'JoinParts'; readonly parts: number; readonly parts_revision: number }
   | { readonly type: 'CompleteUpload' }
   /** `seen`: the status that the caller read. An upload whose completion has begun since then does not end. */
   | {
@@ -52,7 +60,10 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
           { type: 'PartUploaded', upload_id, ...command.part, ...replacedBy(command.part, state.parts) },
         ]
       case 'JoinParts': // the append decides between a completion and a cancellation
-        return status === 'pending' ? [{ type: 'UploadJoined', upload_id, parts: command.parts }] : []
+        if (status !== 'pending') return []
+        return [
+          { type: 'UploadJoined', upload_id, parts: command.parts, parts_revision: command.parts_revision },
+        ]
       case 'CompleteUpload':
         return status === 'completed' ? [] : [{ type: 'UploadCompleted', upload_id }] // a repeat is a no-op
       case 'AbortUpload':
@@ -63,23 +74,25 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
     }
   },
 
-  sizeOf: (state) => ('parts' in state ? state.parts.size : 0),
+  sizeOf: (state) => ('parts' in state ? state.parts.size + state.arrivals.length : 0),
 
   evolve(state, fact: Folded<UploadEvent>) {
     const { event } = fact
     switch (event.type) {
       case 'UploadBegun': {
         const { type: _, ...upload } = event
-        return { status: 'pending', env_id: envIdOf(fact), upload, parts: new Map() }
+        return { status: 'pending', env_id: envIdOf(fact), upload, parts: new Map(), arrivals: [] }
       }
       case 'PartUploaded': {
         const { type: _, upload_id: __, replaced_size: ___, ...part } = event
-        if (state.status === 'pending') state.parts.set(part.part_number, part)
+        if (state.status !== 'pending') return state
+        state.parts.set(part.part_number, part)
+        state.arrivals.push({ revision: fact.revision, part })
         return state
       }
       case 'UploadJoined':
         return 'upload' in state
-          ? { ...state, status: 'joined', parts: joinedOf(state.parts, event.parts) }
+          ? { ...state, status: 'joined', parts: joinedOf(state, event), arrivals: [] }
           : state
       case 'UploadCompleted':
         return 'upload' in state ? { ...state, status: 'completed' } : state
@@ -92,8 +105,35 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
 }
 
 /** A part that arrived while the others were joined is not in the content. */
-const joinedOf = (parts: ReadonlyMap<number, Part>, joined = Infinity): Map<number, Part> =>
-  new Map([...parts].filter(([part_number]) => part_number <= joined))
+const joinedOf = (
+  { parts, arrivals }: { readonly parts: ReadonlyMap<number, Part>; readonly arrivals: readonly Arrival[] },
+  { parts: joined = Infinity, parts_revision }: EventOf<'UploadJoined'>,
+): Map<number, Part> => {
+  const before = parts_revision === undefined ? parts : partsUpTo(arrivals, parts_revision)
+  return new Map([...before].filter(([part_number]) => part_number <= joined))
+}
+
+/** Returns the parts as they were at a revision, by number. */
+export const partsUpTo = (arrivals: readonly Arrival[], revision: number): Map<number, Part> =>
+  new Map(
+    arrivals.filter((arrival) => arrival.revision <= revision).map(({ part }) => [part.part_number, part]),
+  )
+
+/** Returns the revisions after which the parts had this size in total, without a gap. Equal bytes change nothing. */
+export const revisionsOfSize = (arrivals: readonly Arrival[], size: number): number[] => {
+  const parts = new Map<number, Part>()
+  const found: number[] = []
+  let [total, last] = [0, 0]
+  for (const { revision, part } of arrivals) {
+    const replaced = parts.get(part.part_number)
+    parts.set(part.part_number, part)
+    if (replaced?.etag === part.etag) continue
+    total += part.size - (replaced?.size ?? 0)
+    last = Math.max(last, part.part_number)
+    if (total === size && parts.size === last) found.push(revision)
+  }
+  return found
+}
 
 const replacedBy = (part: Part, parts: ReadonlyMap<number, Part>): { replaced_size?: number } => {
   const replaced = parts.get(part.part_number)

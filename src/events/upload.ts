@@ -49,6 +49,8 @@ export const UploadJoined = fact('UploadJoined', {
   upload_id: Id,
   /** The number of the last part that was joined; absent in facts of earlier versions. A later one may have arrived meanwhile. */
   parts: Type.Optional(Type.Integer()),
+  /** The revision of the last part among them; absent in facts of earlier versions. A later one may have replaced a joined one. */
+  parts_revision: Type.Optional(Type.Integer()),
 })
 
 /** The joined parts are a file. */

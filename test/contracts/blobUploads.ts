@@ -209,6 +209,24 @@ export const uploadsContract = (name: string, open: () => Promise<OpenUploads>):
     },
   )
 
+  uploads(
+    'completions with different parts at the same time: one succeeds, with its content',
+    async ({ blobs }) => {
+      for (let round = 0; round < 10; round++) {
+        const key = newId()
+        const id = await blobs.createUpload(key)
+        const one = await put(blobs, key, id, 1, bytesOf(1))
+        const two = await put(blobs, key, id, 2, Buffer.from('two'))
+        const completed = await Promise.allSettled([
+          blobs.completeUpload(key, id, [one]),
+          blobs.completeUpload(key, id, [one, two]),
+        ])
+        const sizes = completed.flatMap((each) => (each.status === 'fulfilled' ? [each.value.size] : []))
+        assert.equal(sizes, [(await blobs.head(key))?.size])
+      }
+    },
+  )
+
   uploads('an upload belongs to its key', async ({ blobs }) => {
     const key = newId()
     const id = await blobs.createUpload(key)

@@ -22,7 +22,7 @@ const about = {
 const begun: DomainEvent = { type: 'UploadBegun', ...about }
 const part: Part = { part_number: 1, size: 5, etag: '"e"', blob_etag: 'e' }
 const added: EventOf<'PartUploaded'> = { type: 'PartUploaded', upload_id: 'u', ...part }
-const joined = { type: 'UploadJoined', upload_id: 'u', parts: 1 } as const
+const joined = { type: 'UploadJoined', upload_id: 'u', parts: 1, parts_revision: 1 } as const
 const completed = { type: 'UploadCompleted', upload_id: 'u' } as const
 const aborted = { type: 'UploadAborted', upload_id: 'u', reason: 'asked' } as const
 
@@ -54,9 +54,9 @@ life('is completed once, also by a repeated command', () => {
   given(begun, added, completed).when(complete).then()
 })
 life('whose parts are joined is completed, and can no longer be cancelled', () => {
-  given(begun, added).when({ type: 'JoinParts', parts: 1 }).then(joined)
-  given(begun, added, joined).when({ type: 'JoinParts', parts: 1 }).then()
-  given(begun, added, joined, completed).when({ type: 'JoinParts', parts: 1 }).then()
+  given(begun, added).when({ type: 'JoinParts', parts: 1, parts_revision: 1 }).then(joined)
+  given(begun, added, joined).when({ type: 'JoinParts', parts: 1, parts_revision: 1 }).then()
+  given(begun, added, joined, completed).when({ type: 'JoinParts', parts: 1, parts_revision: 1 }).then()
   given(begun, added, joined).when(abort).refuses('not_found')
   given(begun, added, joined).when(add).refuses('not_found')
   given(begun, added, joined).when(complete).then(completed)
@@ -72,7 +72,7 @@ life('whose completion stopped expires, unless the completion began after the up
     .refuses('not_found')
 })
 life('that is cancelled cannot be completed', () =>
-  given(begun, added, aborted).when({ type: 'JoinParts', parts: 1 }).refuses('not_found'),
+  given(begun, added, aborted).when({ type: 'JoinParts', parts: 1, parts_revision: 1 }).refuses('not_found'),
 )
 life('is cancelled, or expires', () => {
   given(begun, added).when(abort).then(aborted)

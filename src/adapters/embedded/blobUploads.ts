@@ -21,6 +21,8 @@ const ETAG = /^[0-9a-f]{64}$/
  */
 export const openUploads = (folders: BlobFolders, objects: DurableNames): Uploads => {
   const { scratch, uploads } = folders
+  /** The completions in progress, by upload. */
+  const completing = new Map<string, Promise<void>>()
 
   /** Returns the folder of an upload of this key. Throws `not_found` if there is none. */
   const folderOf = async (key: string, uploadId: string): Promise<string> => {
@@ -35,6 +37,27 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
     if ((await missingAsNull(rename(join(uploads, uploadId), gone))) === null) return
     await syncFolder(uploads)
     await rm(gone, { recursive: true, force: true })
+  }
+
+  const joinParts: Uploads['completeUpload'] = async (key, uploadId, parts) => {
+    const folder = await folderOf(key, uploadId)
+    const files = await filesOf(folder, checkedParts(parts)).catch(async (error: unknown) => {
+      await folderOf(key, uploadId) // throws if the upload has ended meanwhile: its parts are not wrong
+      throw error
+    })
+    const whole = join(scratch, newId())
+    try {
+      const size = await concatenate(files, whole)
+      await objects.place(whole, pathOf(folders, key))
+      await removeUpload(uploadId)
+      return { key, size }
+    } catch (error) {
+      if (!isMissing(error)) throw refused(error)
+      await folderOf(key, uploadId) // throws if the upload was aborted
+      throw new AppError('bad_request', 'Expected unchanged parts, got one that was uploaded again')
+    } finally {
+      await rm(whole, { force: true })
+    }
   }
 
   return {
@@ -80,23 +103,15 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
     },
 
     async completeUpload(key, uploadId, parts) {
-      const folder = await folderOf(key, uploadId)
-      const files = await filesOf(folder, checkedParts(parts)).catch(async (error: unknown) => {
-        await folderOf(key, uploadId) // throws if the upload has ended meanwhile: its parts are not wrong
-        throw error
-      })
-      const whole = join(scratch, newId())
+      // Only one completion of an upload may place its blob: the others could join other parts.
+      while (completing.has(uploadId)) await completing.get(uploadId)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      completing.set(uploadId, promise)
       try {
-        const size = await concatenate(files, whole)
-        await objects.place(whole, pathOf(folders, key))
-        await removeUpload(uploadId)
-        return { key, size }
-      } catch (error) {
-        if (!isMissing(error)) throw refused(error)
-        await folderOf(key, uploadId) // throws if the upload was aborted
-        throw new AppError('bad_request', 'Expected unchanged parts, got one that was uploaded again')
+        return await joinParts(key, uploadId, parts)
       } finally {
-        await rm(whole, { force: true })
+        completing.delete(uploadId)
+        resolve()
       }
     },
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FileQuota } from '../../content/fileQuota.ts'
-import { assembled } from '../../domain/upload.ts'
-import { isAppError } from '../../errors.ts'
+import { assembled, partsUpTo, revisionsOfSize } from '../../domain/upload.ts'
+import { AppError, isAppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import type { File } from '../../events/file.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -13,7 +13,7 @@ import type { CommandDeps } from '../deps.ts'
 import { discardContent } from './discardContent.ts'
 import { fileAt } from './fileAt.ts'
 import { fileOfContent } from './fileOfContent.ts'
-import { noUpload, uploadFor, type UploadRef, uploadState } from './uploadFor.ts'
+import { type KnownUpload, noUpload, uploadFor, type UploadRef, uploadState } from './uploadFor.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quotas: FileQuota }
 
@@ -23,27 +23,36 @@ type Deps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quo
  * has other content now, and rejects with `not_found` if it was deleted.
  */
 export const completeUpload = async (deps: Deps, ref: UploadRef, cause: EnvCause): Promise<File> => {
-  const { aggregates } = deps
   const { env_id } = cause
   const known = await uploadFor(deps, env_id, ref)
-  const { upload_id, path, key, content_type, by_run_id: run_id } = known.upload
-  const stream = streamOf.upload(upload_id)
-  if (known.status === 'completed') return completedFile(deps, env_id, known.upload)
-  const { parts, size } = assembled(known)
-  if (known.status === 'pending') {
-    checkFileSize(deps.quotas, env_id, size) // its parts were counted when they arrived
-    try {
-      await joinParts(deps, known.upload, parts, size)
-      await aggregates.uploads.handle(stream, { type: 'JoinParts', parts: parts.length }, cause)
-    } catch (error) {
-      if (!isAppError(error, 'not_found') || !(await isCompleted(deps, known.upload))) throw error
-      return completeUpload(deps, ref, cause)
-    }
+  if (known.status !== 'pending') return storeJoined(deps, known, cause)
+  let isFirst = false
+  try {
+    const joined = await joinParts(deps, env_id, known)
+    const stream = streamOf.upload(known.upload.upload_id)
+    const { events } = await deps.aggregates.uploads.handle(stream, { type: 'JoinParts', ...joined }, cause)
+    isFirst = events.length > 0
+  } catch (error) {
+    if (!isAppError(error, 'not_found') || !(await isCompleted(deps, known.upload))) throw error
   }
-  const before = known.status === 'pending' ? null : await fileOfContent(deps, env_id, { path, key })
+  return storeJoined(deps, await uploadFor(deps, env_id, ref), cause, { isFirst })
+}
+
+/** Makes joined parts a file. `isFirst`: no earlier attempt can have done it. */
+const storeJoined = async (
+  deps: Deps,
+  joined: KnownUpload,
+  cause: EnvCause,
+  { isFirst = false } = {},
+): Promise<File> => {
+  const { env_id } = cause
+  const { upload_id, path, key, content_type, by_run_id: run_id } = joined.upload
+  if (joined.status === 'completed') return completedFile(deps, env_id, joined.upload)
+  const { parts, size } = assembled(joined)
+  const before = isFirst ? null : await fileOfContent(deps, env_id, { path, key })
   const content = { file_id: newId(), path, key, size, etag: etagOf(parts), content_type, run_id }
   const file = before ?? (await commitFile(deps, content, cause))
-  await aggregates.uploads.handle(stream, { type: 'CompleteUpload' }, cause)
+  await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'CompleteUpload' }, cause)
   return file
 }
 
@@ -62,22 +71,39 @@ const isCompleted = async (deps: Deps, { upload_id, key }: Upload): Promise<bool
   return status === 'joined' || status === 'completed'
 }
 
+/** Joins the parts. Resolves with what `JoinParts` records of them. */
 const joinParts = async (
-  { blobs }: Pick<CommandDeps, 'blobs'>,
-  { key, blob_upload_id }: Upload,
-  parts: readonly Part[],
-  size: number,
-): Promise<void> => {
+  { blobs, quotas }: Pick<Deps, 'blobs' | 'quotas'>,
+  env_id: string,
+  known: KnownUpload,
+): Promise<{ parts: number; parts_revision: number }> => {
+  const { key, blob_upload_id } = known.upload
   try {
-    await blobs.completeUpload(
-      key,
-      blob_upload_id,
-      parts.map(({ part_number, blob_etag }) => ({ part_number, etag: blob_etag })),
-    )
+    const { parts, size } = assembled(known)
+    checkFileSize(quotas, env_id, size) // its parts were counted when they arrived
+    const joined = parts.map(({ part_number, blob_etag }) => ({ part_number, etag: blob_etag }))
+    await blobs.completeUpload(key, blob_upload_id, joined)
+    return { parts: parts.length, parts_revision: known.arrivals.at(-1)?.revision ?? -1 }
   } catch (error) {
-    // An earlier attempt may have joined them.
-    if (!isAppError(error, 'not_found') || (await blobs.head(key))?.size !== size) throw error
+    const mayBeJoined = isAppError(error, 'not_found') || isAppError(error, 'bad_request')
+    const content = mayBeJoined ? await blobs.head(key) : null
+    if (!content) throw error
+    return joinedBefore(known, content.size)
   }
+}
+
+/** Finds the parts that an earlier attempt joined, although later ones may have arrived since. */
+const joinedBefore = (
+  { upload: { upload_id }, arrivals }: KnownUpload,
+  size: number,
+): { parts: number; parts_revision: number } => {
+  const [parts_revision, ...others] = revisionsOfSize(arrivals, size)
+  if (parts_revision !== undefined && others.length === 0)
+    return { parts: partsUpTo(arrivals, parts_revision).size, parts_revision }
+  throw new AppError(
+    'conflict',
+    `A part of upload ${upload_id} arrived while its parts were joined: cancel it and begin a new one`,
+  )
 }
 
 /** The ETag in S3's form: a hash of the parts' hashes, and the number of parts. */

@@ -2,8 +2,12 @@ import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Upload } from '../../events/upload.ts'
 import type { CommandDeps } from '../deps.ts'
+import { discardContent } from './discardContent.ts'
 
-/** Ends a pending upload and removes its parts. After a failure, the sweep removes the remaining parts. */
+/**
+ * Ends an upload and removes its parts, and its content if they were joined. After a failure, the sweep removes what
+ * remains.
+ */
 export const endUpload = async (
   { aggregates, blobs }: Pick<CommandDeps, 'aggregates' | 'blobs'>,
   { upload_id, key, blob_upload_id }: Pick<Upload, 'upload_id' | 'key' | 'blob_upload_id'>,
@@ -12,4 +16,5 @@ export const endUpload = async (
 ): Promise<void> => {
   await aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'AbortUpload', ...how }, cause)
   await blobs.abortUpload(key, blob_upload_id).catch(() => {})
+  await discardContent(blobs, key)
 }

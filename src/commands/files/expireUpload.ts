@@ -4,7 +4,6 @@ import { streamOf } from '../../events/streams.ts'
 import type { Upload } from '../../events/upload.ts'
 import type { CommandDeps } from '../deps.ts'
 import { earlierNow } from '../../loops/twoClocks.ts'
-import { discardContent } from './discardContent.ts'
 import { endUpload } from './endUpload.ts'
 import { fileOfContent } from './fileOfContent.ts'
 import { uploadState } from './uploadFor.ts'
@@ -32,7 +31,6 @@ export const expireUpload = async (
     if (isAppError(error, 'not_found')) return false // its client has completed or cancelled it meanwhile
     throw error
   }
-  if (seen === 'joined') await discardContent(deps.blobs, upload.key)
   return true
 }
 

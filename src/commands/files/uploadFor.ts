@@ -20,7 +20,7 @@ export const uploadState = (
   upload_id: string,
 ): Promise<Immutable<UploadState>> =>
   aggregates.uploads.read(streamOf.upload(upload_id), (state) =>
-    'parts' in state ? { ...state, parts: new Map(state.parts) } : state,
+    'parts' in state ? { ...state, parts: new Map(state.parts), arrivals: [...state.arrivals] } : state,
   )
 
 /** Reads an upload of the environment. Rejects with `not_found` for others, and after it expired or was cancelled (I7). */
@@ -31,7 +31,8 @@ export const uploadFor = async (
 ): Promise<KnownUpload> => {
   const state = await uploadState(deps, upload_id)
   if (!('upload' in state) || state.env_id !== env_id) throw noUpload(upload_id)
-  if (state.status !== 'completed' && Date.parse(state.upload.expires_at) <= earlierNow(deps.store))
+  // The completion of joined parts began in time, and can be repeated until the sweep ends it.
+  if (state.status === 'pending' && Date.parse(state.upload.expires_at) <= earlierNow(deps.store))
     throw noUpload(upload_id)
   if (by_run_id !== undefined && state.upload.by_run_id !== by_run_id) throw noUpload(upload_id)
   return state

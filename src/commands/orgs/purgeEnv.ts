@@ -7,7 +7,6 @@ import { streamOf } from '../../events/streams.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
 import type { CommandDeps } from '../deps.ts'
 import { deleteFile } from '../files/deleteFile.ts'
-import { discardContent } from '../files/discardContent.ts'
 import { endUpload } from '../files/endUpload.ts'
 import { uploadState } from '../files/uploadFor.ts'
 import type { DiscardDeps } from '../projects/discardBuild.ts'
@@ -88,5 +87,4 @@ const removeUpload = async (deps: PurgeDeps, upload_id: string, cause: EnvCause)
   const state = await uploadState(deps, upload_id)
   if (state.status !== 'pending' && state.status !== 'joined') return
   await endUpload(deps, state.upload, { reason: 'expired', seen: state.status }, cause)
-  if (state.status === 'joined') await discardContent(deps.blobs, state.upload.key)
 }

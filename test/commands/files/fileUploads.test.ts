@@ -203,17 +203,33 @@ for (const [what, dies, kept] of [
     await refusedWith('not_found', () => abortUpload(deps, { upload_id }, cause))
   })
 
+uploads('whose parts were joined in time can be completed after it expired', async () => {
+  const { upload_id, path } = await begin()
+  await put(upload_id, 1, 'content')
+  await dying('FileStored', { upload_id })
+  const { now } = clock
+  clock.now = () => now() + UPLOAD_EXPIRES_MS + 60_000
+  try {
+    await completeUpload(deps, { upload_id }, cause)
+  } finally {
+    clock.now = now
+  }
+  assert.is(await contentAt(path), 'content')
+})
+
 uploads('begins once for one id', async () => {
   const id = newId()
   const again = { cause, newId: () => id }
   assert.equal(await begin('once', null, again), await begin('once', null, again))
 })
 
+const contentLate = { size: 5, etag: '"late"' }
+
 /** Blobs that join the parts of an upload while the fact of another part is stored. */
-const withLatePart = (upload_id: string, part_number: number): Blobs => ({
+const withLatePart = (upload_id: string, part_number: number, late = contentLate): Blobs => ({
   ...node.blobs,
   async completeUpload(...args) {
-    const part = { part_number, size: 5, etag: '"late"', blob_etag: 'late' }
+    const part = { part_number, ...late, blob_etag: 'late' }
     const command = { type: 'AddPart', part, now: clock.iso() } as const
     await deps.aggregates.uploads.handle(streamOf.upload(upload_id), command, cause)
     return node.blobs.completeUpload(...args)
@@ -231,21 +247,52 @@ uploads(
   },
 )
 
-for (const late of [2, 3])
-  uploads(
-    `consists of the parts that were joined, although part ${late} arrived meanwhile and its node died then`,
-    async () => {
-      const { upload_id, path } = await begin()
-      await put(upload_id, 1, 'content')
-      const other = await begin()
-      await put(other.upload_id, 1, 'content')
-      await dying('FileStored', { upload_id }, withLatePart(upload_id, late))
-      const { size, etag } = await completeUpload(deps, { upload_id }, cause)
-      const expected = await completeUpload(deps, { upload_id: other.upload_id }, cause)
-      assert.equal([size, etag], [7, expected.etag])
-      assert.is(await contentAt(path), 'content')
-    },
-  )
+/** An upload whose node died at the fact of a type, after its parts were joined and while another part arrived. */
+const diedWithLatePart = async (type: EventType, part_number: number, late = contentLate) => {
+  const { upload_id, path, key } = await begin()
+  await put(upload_id, 1, 'content')
+  await dying(type, { upload_id }, withLatePart(upload_id, part_number, late))
+  assert.is((await node.blobs.head(key))?.size, 7)
+  return { upload_id, path, key }
+}
+
+for (const [when, dies] of [
+  ['before the fact that they are joined', 'UploadJoined'],
+  ['after it', 'FileStored'],
+] as const)
+  for (const late of [1, 2, 3])
+    uploads(
+      `consists of the parts that were joined, although part ${late} arrived meanwhile and its node died ${when}`,
+      async () => {
+        const { upload_id, path } = await diedWithLatePart(dies, late)
+        const other = await begin()
+        await put(other.upload_id, 1, 'content')
+        const { size, etag } = await completeUpload(deps, { upload_id }, cause)
+        const expected = await completeUpload(deps, { upload_id: other.upload_id }, cause)
+        assert.equal([size, etag], [7, expected.etag])
+        assert.is(await contentAt(path), 'content')
+        assert.is((await completeUpload(deps, { upload_id }, cause)).etag, etag)
+      },
+    )
+
+for (const [how, end] of [
+  ['is cancelled', (upload_id: string) => abortUpload(deps, { upload_id }, cause)],
+  ['expires', (upload_id: string) => expireUpload(deps, { env_id, upload_id })],
+] as const)
+  uploads(`loses its content when it ${how} after its node died between join and fact`, async () => {
+    const { upload_id, path, key } = await diedWithLatePart('UploadJoined', 2)
+    await end(upload_id)
+    assert.is(await node.blobs.head(key), null)
+    await refusedWith('not_found', () => completeUpload(deps, { upload_id }, cause))
+    assert.is(await contentAt(path), null)
+  })
+
+uploads('whose joined parts cannot be known after a crash is refused, and can be cancelled', async () => {
+  const { upload_id, key } = await diedWithLatePart('UploadJoined', 1, { size: 7, etag: '"late"' })
+  await refusedWith('conflict', () => completeUpload(deps, { upload_id }, cause))
+  await abortUpload(deps, { upload_id }, cause)
+  assert.is(await node.blobs.head(key), null)
+})
 
 uploads(
   'begins once for one id, also if a repeat arrives when its plan is used up by the first',
