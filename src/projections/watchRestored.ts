@@ -25,7 +25,8 @@ interface Deps {
 
 /**
  * Notices read models that were restored from a backup while their projectors run: a checkpoint never decreases otherwise. The
- * projector would continue behind the facts that the restored documents lack, and they would be missing for ever (I8).
+ * projector would continue behind the facts that the restored documents lack, and they would be missing for ever (I8). A
+ * projector that writes before the next look is refused by the read models on a server.
  */
 export const watchRestored = async (
   { readModels, projectors, again, logger, lookMs = LOOK_MS }: Deps,

@@ -99,6 +99,24 @@ if (server) {
       }),
   )
 
+  faults(
+    'a writer does not continue after a checkpoint that its server has lost, as by a restore or a rollback',
+    async ({ readModels, client }) => {
+      const writer = await readModels.writer(spec)
+      const doc = { env: 'x' }
+      await writer.write([{ id: 'a', doc, cursor: '1' }], '1')
+      await writer.write([{ id: 'b', doc, cursor: '2' }], '2')
+      const rows = client.db().collection<{ _id: string }>('versions')
+      await rows.updateOne({ _id: 'runs__v1' }, { $set: { checkpoint: '1' } })
+      const error = await refused(writer.write([{ id: 'c', doc, cursor: '3' }], '3'))
+      assert.ok(isAppError(error, 'unavailable'), String(error))
+      const next = await readModels.writer(spec)
+      assert.is(await next.checkpoint(), '1')
+      await next.write([{ id: 'b', doc, cursor: '2' }], '2')
+      assert.is(await next.checkpoint(), '2')
+    },
+  )
+
   faults.run()
 } else {
   notHere('MongoDB read models: a server that goes away', 'set SVC_TEST_MONGODB')

@@ -124,11 +124,17 @@ export class Registry {
     return (await this.row(version))?.checkpoint ?? null
   }
 
-  /** Moves the checkpoint forward, never back. Throws `unavailable` if the version was dropped: its projector restarts. */
-  async advance(version: Version, checkpoint: Cursor): Promise<void> {
+  /**
+   * Moves the checkpoint forward, never back. `known`: a checkpoint that the caller has stored, null if none. Throws
+   * `unavailable` if the version was dropped, or if the server has lost that checkpoint: its projector restarts.
+   */
+  async advance(version: Version, checkpoint: Cursor, known: Cursor | null = null): Promise<void> {
     const _id = collectionName(version)
-    const { matchedCount } = await ask(() => this.#versions.updateOne({ _id }, { $max: { checkpoint } }))
-    if (matchedCount === 0) throw new AppError('unavailable', `The read model ${_id} was dropped`)
+    const filter = known === null ? { _id } : { _id, checkpoint: { $gte: known } }
+    const { matchedCount } = await ask(() => this.#versions.updateOne(filter, { $max: { checkpoint } }))
+    if (matchedCount > 0) return
+    const what = (await this.row(version)) ? 'has lost writes, as by a restore or a rollback' : 'was dropped'
+    throw new AppError('unavailable', `The read model ${_id} ${what}`)
   }
 
   /** Records how far an exchange of the documents is; null: it is complete. */

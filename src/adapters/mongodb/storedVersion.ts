@@ -1,5 +1,5 @@
 import type { Collection as Documents, Filter } from 'mongodb'
-import type { Cursor } from '../../events/event.ts'
+import { type Cursor, START } from '../../events/event.ts'
 import { slices } from '../../loops/slices.ts'
 import type {
   Change,
@@ -31,6 +31,8 @@ export class StoredVersion {
   readonly #envelopeOf
   readonly #envelopes: Envelopes
   readonly #counts: Counts
+  /** The newest checkpoint that this writer has stored. The next write continues only if the server still has it. */
+  #advanced: Cursor | null = null
 
   constructor(server: Server, registry: Registry, spec: CollectionSpec) {
     this.spec = spec
@@ -129,7 +131,8 @@ export class StoredVersion {
   ): Promise<void> {
     await Promise.all([this.#count(writes, changes), this.#put(summaries)])
     await this.#put(newestOf(writes))
-    await this.#registry.advance(this.spec, checkpoint)
+    await this.#registry.advance(this.spec, checkpoint, this.#advanced)
+    if (checkpoint > (this.#advanced ?? START)) this.#advanced = checkpoint
   }
 
   async #put(writes: readonly Write[]): Promise<void> {
