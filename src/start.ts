@@ -22,6 +22,7 @@ import { Outages } from './process/outages.ts'
 import { Readiness } from './process/readiness.ts'
 import type { Node } from './process/roles/node.ts'
 import { watchSkippedFacts } from './process/roles/skippedFacts.ts'
+import { watchUnreadableBuilds } from './process/roles/unreadableBuilds.ts'
 import { watchUntakenEvents } from './process/roles/untakenEvents.ts'
 import { engineStates, watchEngines } from './process/watchEngines.ts'
 import { openSecrets, type Origin } from './process/secretsFile.ts'
@@ -105,6 +106,7 @@ export const start = async (
       ...(outages.current.length > 0 && { outages: outages.current }),
       ...(sources.untaken && { oldest_untaken_event_ms: sources.untaken.oldestMs }),
       ...sources.skippedFacts?.details(),
+      ...sources.unreadableBuilds?.details(),
     })
     const front = createFront(
       {
@@ -158,6 +160,7 @@ export const start = async (
     })
     sources.node = node
     sources.skippedFacts = watchSkippedFacts(node)
+    sources.unreadableBuilds = watchUnreadableBuilds(node)
     operator = openOperator(secrets, node)
 
     const { listenTls, serveChallenges } = await import('./process/roles/customDomains.ts')

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { buffer, text } from 'node:stream/consumers'
 import { clock, isoOf } from '../clock.ts'
+import { AppError } from '../errors.ts'
 import { AHEAD_BYTES, type Reservation } from './fileQuota.ts'
 import type { Payload } from '../events/payload.ts'
 import { jsonBytes, RawJson, StoredJson } from '../events/rawJson.ts'
@@ -147,8 +148,16 @@ export class Payloads {
     return json.startsWith('"') ? (JSON.parse(json) as string) : json
   }
 
+  /** Rejects for a payload that is damaged: a changed byte could be another value. */
   async load({ value, ref }: Payload): Promise<unknown> {
-    return ref ? JSON.parse(await text(await this.#blobs.get(ref.key))) : (value ?? null)
+    if (!ref) return value ?? null
+    const bytes = await buffer(await this.#blobs.get(ref.key))
+    if (createHash('sha256').update(bytes).digest('hex') !== ref.sha256)
+      throw new AppError(
+        'internal_server_error',
+        `The blob ${ref.key} is damaged: expected ${ref.size} bytes with the SHA-256 ${ref.sha256}, got ${bytes.length} other bytes`,
+      )
+    return JSON.parse(bytes.toString())
   }
 }
 

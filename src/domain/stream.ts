@@ -58,6 +58,7 @@ export type StreamCommand =
       readonly data: Payload
       readonly source: string
       readonly depth?: number | undefined
+      readonly only_projects?: readonly string[] | undefined
       /** The run that publishes it, which must be running. */
       readonly by_run_id?: string | undefined
       /** True: the stream is created if it is absent. False: it must exist in the environment. */
@@ -74,6 +75,8 @@ export type StreamCommand =
       readonly event_id: string
       /** The runs of its handlers, which this worker claims together, except those that were claimed already. */
       readonly plans: readonly RunPlan[]
+      /** The projects whose handlers are not known, and why. */
+      readonly unread?: { readonly unread_projects: readonly string[]; readonly error: RunError } | undefined
       readonly worker_id: string
       readonly now: string
     }
@@ -103,6 +106,8 @@ export type StreamCommand =
     }
   | RunCommand
 
+type DispatchEvent = Extract<StreamCommand, { type: 'DispatchEvent' }>
+
 export type StreamEvent = EventOf<'StreamCreated' | 'EventPublished' | 'EventHandled'> | RunEvent
 
 /** The rules of an svc stream: its events, their runs and the endings of these (I3, I4). */
@@ -129,7 +134,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
   decide(command, state) {
     switch (command.type) {
       case 'PublishEvent': {
-        const { event_id, stream_id, event_type, data, source, depth, now } = command
+        const { event_id, stream_id, event_type, data, source, depth, only_projects, now } = command
         if (state.keyed.has(event_id)) return [] // a repeated request publishes once
         demandAbsent(state, command)
         if (command.by_run_id !== undefined) runningRun(state.runs, command.by_run_id)
@@ -143,6 +148,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
             ...payloadFields('event_data', data),
             source,
             ...(depth !== undefined && { depth }),
+            ...(only_projects && { only_projects: [...only_projects] }),
             event_time: now,
           },
           ...(command.claim ? handled(command, command.claim, now) : []),
@@ -242,11 +248,17 @@ const opening = (state: StreamState, stream_id: string, env_id: string, create: 
 /** Returns the facts that dispatch an event and claim its runs for a worker. `claimed`: the ids of those claimed before. */
 const handled = (
   { event_id, stream_id }: { event_id: string; stream_id: string },
-  { plans, worker_id }: { readonly plans: readonly RunPlan[]; readonly worker_id: string },
+  { plans, worker_id, unread }: Pick<DispatchEvent, 'plans' | 'worker_id' | 'unread'>,
   now: string,
   claimed: Iterable<string> | null = null,
 ): StreamEvent[] => [
-  { type: 'EventHandled', event_id, stream_id, run_ids: [...(claimed ?? []), ...plans.map(runIdOf)] },
+  {
+    type: 'EventHandled',
+    event_id,
+    stream_id,
+    run_ids: [...(claimed ?? []), ...plans.map(runIdOf)],
+    ...(unread && { error: unread.error, unread_projects: [...unread.unread_projects] }),
+  },
   ...plans.map((plan) => started(plan, worker_id, now)),
 ]
 

@@ -17,6 +17,8 @@ export const EventPublished = fact('EventPublished', {
   source: Text,
   /** On an event from user code: the depth of the runs that it starts; absent: 0. */
   depth: Type.Optional(Type.Integer()),
+  /** On a repeated event: it starts handlers of these projects only. The others have handled it. */
+  only_projects: Type.Optional(Type.Array(Id)),
   event_time: Time,
 })
 
@@ -27,6 +29,8 @@ export const EventHandled = fact('EventHandled', {
   run_ids: Type.Array(Id),
   /** Why the event could not be dispatched, so that it started no runs. */
   error: Type.Optional(RunError),
+  /** With an error: only these projects have not handled the event, because their functions could not be read. */
+  unread_projects: Type.Optional(Type.Array(Id)),
 })
 
 /**

@@ -5,7 +5,12 @@ import type { EventStore } from '../ports/eventStore.ts'
 import type { DomainDoc } from './customDomains.ts'
 import type { DirectoryProject } from './directoryProject.ts'
 import { DOMAIN_TYPES, DomainDirectory } from './domainDirectory.ts'
-import { PROJECT_TYPES, ProjectDirectory, type ProjectSeed } from './projectDirectory.ts'
+import {
+  PROJECT_TYPES,
+  ProjectDirectory,
+  type ProjectSeed,
+  type UnreadableBuild,
+} from './projectDirectory.ts'
 import { type DirectoryEnv, TENANT_TYPES, TenantDirectory, type TenantSeed } from './tenantDirectory.ts'
 import { Waiters } from './waiters.ts'
 import { type Deployed, webhookKey } from './wiring.ts'
@@ -120,6 +125,21 @@ export class Directory {
   /** Whether a build of the project is a live (development) build. */
   isLive(project_id: string, build_id: string): boolean {
     return this.#projects.isLive(project_id, build_id)
+  }
+
+  /** The builds whose lists of functions cannot be read. */
+  unreadable(): Generator<UnreadableBuild> {
+    return this.#projects.unreadable()
+  }
+
+  /** The projects of an environment with a deployed build whose functions are not known. */
+  unreadableIn(env_id: string): readonly DirectoryProject[] {
+    return this.#projects.wiringOf(env_id).unreadable
+  }
+
+  /** Reads the lists again that could not be read. */
+  repair(): Promise<void> {
+    return this.#projects.repair()
   }
 
   handlersOf(env_id: string, eventType: string): readonly Deployed[] {

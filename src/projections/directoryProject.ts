@@ -1,4 +1,5 @@
 import type { FunctionSpec } from '../events/project.ts'
+import type { PayloadRef } from '../events/scalars.ts'
 import type { Pause } from './pauses.ts'
 
 /** A build whose functions run. */
@@ -8,6 +9,8 @@ export interface DirectoryBuild {
   readonly functions: readonly FunctionSpec[]
   /** The time of the last change, ISO 8601. */
   readonly since: string
+  /** Set if the list of functions is damaged or missing. `functions` is then empty, and what it contained is not known. */
+  readonly unreadable?: { readonly ref: PayloadRef; readonly reason: string }
 }
 
 /** A project as every node knows it. */

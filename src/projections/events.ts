@@ -21,6 +21,8 @@ export type EventDoc = {
   /** When a defect kept the event from its handlers, in the form of `order`, and the error that its stream records. */
   readonly abandoned?: string
   readonly error?: RunError
+  /** The projects that have not handled it, if others have. */
+  readonly unread_projects?: readonly string[]
 }
 
 export const events: Projection<EventDoc> = {
@@ -42,7 +44,12 @@ export const events: Projection<EventDoc> = {
 
   evolve(doc, recorded) {
     const { event } = recorded
-    if (isAbandoned(event)) return doc && { ...doc, abandoned: orderOf(recorded), error: event.error }
+    if (isAbandoned(event)) {
+      const { error, unread_projects } = event
+      return (
+        doc && { ...doc, abandoned: orderOf(recorded), error, ...(unread_projects && { unread_projects }) }
+      )
+    }
     if (event.type !== 'EventPublished') return doc
     const { event_id, stream_id, event_type, event_time, source } = event
     const order = orderOf(recorded)

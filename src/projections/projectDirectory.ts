@@ -1,4 +1,4 @@
-import { isAppError } from '../errors.ts'
+import { isRetryable, messageOf } from '../errors.ts'
 import { envIdOf, type Recorded } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
 import type { FunctionSpec } from '../events/project.ts'
@@ -39,6 +39,16 @@ export const PROJECT_TYPES: readonly EventType[] = [
   'BuildDeployed',
   'BuildDeleted',
 ]
+
+/** A build of a project whose functions the directory contains. */
+type Slot = 'deployed' | 'live'
+
+/** A build whose list of functions cannot be read. */
+export interface UnreadableBuild {
+  readonly project_id: string
+  readonly slot: Slot
+  readonly build: DirectoryBuild & Required<Pick<DirectoryBuild, 'unreadable'>>
+}
 
 interface Deps {
   /** Reads a list of functions from the blobs. */
@@ -88,6 +98,23 @@ export class ProjectDirectory {
 
   all(): IterableIterator<DirectoryProject> {
     return this.#projects.values()
+  }
+
+  *unreadable(): Generator<UnreadableBuild> {
+    for (const { project_id, deployed, live } of this.#projects.values())
+      for (const [slot, build] of Object.entries({ deployed, live }) as [Slot, DirectoryBuild | null][])
+        if (build?.unreadable) yield { project_id, slot, build: { ...build, unreadable: build.unreadable } }
+  }
+
+  /** Reads the lists again that could not be read: an operator may have restored their files. */
+  async repair(): Promise<void> {
+    for (const { project_id, slot, build } of this.unreadable()) {
+      const list = await this.#listAt(build.unreadable.ref)
+      const { hash, build_id, since } = build
+      const now = this.#projects.get(project_id)?.[slot]
+      const isSame = now?.build_id === build_id && now.since === since
+      if (!list.unreadable && isSame) this.#putBuild(project_id, slot, { build_id, hash, since, ...list })
+    }
   }
 
   isLive(project_id: string, build_id: string): boolean {
@@ -205,28 +232,37 @@ export class ProjectDirectory {
 
   async #setBuild(
     project_id: string,
-    slot: 'deployed' | 'live',
+    slot: Slot,
     { build_id, hash, functions, functions_ref }: FunctionsOf & { build_id: string; hash: string },
     since: string,
   ): Promise<void> {
-    const known =
-      functions ?? ((functions_ref ? await this.#functionsAt(functions_ref) : []) as FunctionSpec[])
+    const list = functions
+      ? { functions }
+      : functions_ref
+        ? await this.#listAt(functions_ref)
+        : { functions: [] }
+    this.#putBuild(project_id, slot, { build_id, hash, since, ...list })
+  }
+
+  #putBuild(project_id: string, slot: Slot, build: DirectoryBuild): void {
     const project = this.#projects.get(project_id)
     if (!project) return
-    const build = { build_id, hash, functions: known, since }
     this.#putProject({
       ...project,
       [slot]: slot === 'live' ? this.#liveBuilds.add(project_id, build) : build,
     })
   }
 
-  /** The list of a build that was deleted since is gone; a later fact replaces the build or its project. */
-  async #functionsAt(ref: PayloadRef): Promise<unknown> {
+  /**
+   * A list that is damaged or missing concerns its project only, so the fold continues. The list of a build that was
+   * deleted since is gone too; a later fact then replaces the build or its project.
+   */
+  async #listAt(ref: PayloadRef): Promise<Pick<DirectoryBuild, 'functions' | 'unreadable'>> {
     try {
-      return await this.#loadFunctions(ref)
+      return { functions: (await this.#loadFunctions(ref)) as FunctionSpec[] }
     } catch (error) {
-      if (isAppError(error, 'not_found')) return []
-      throw error
+      if (isRetryable(error)) throw error
+      return { functions: [], unreadable: { ref, reason: messageOf(error) } }
     }
   }
 

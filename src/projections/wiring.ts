@@ -18,6 +18,8 @@ export interface Wiring {
   readonly patterns: ReadonlyMap<string, readonly Deployed[]>
   /** The functions for clients of MCP, by the names of their tools. */
   readonly tools: ReadonlyMap<string, Deployed>
+  /** The projects with a deployed build whose functions are not known. */
+  readonly unreadable: readonly DirectoryProject[]
 }
 
 /** Returns the wiring of an environment with these projects. */
@@ -38,7 +40,8 @@ export const wiringOf = (projects: readonly DirectoryProject[]): Wiring => {
       if (hasParameters(path)) add(patterns, `${method} ${service}`, deployed)
     }
   }
-  return { handlers, webhooks, patterns, tools: toolsByName(tools) }
+  const unreadable = projects.filter(({ deployed }) => deployed?.unreadable)
+  return { handlers, webhooks, patterns, tools: toolsByName(tools), unreadable }
 }
 
 /** A list is extended in place: an environment may have 50,000 functions with one key. */

@@ -34,6 +34,10 @@ export const answerCall = async (
   if (api) return { result: await resultFor(async () => resultOf(await api.call(ask, input))) }
   const tool = toolFor(ask.deps, ask.credential, name)
   // A tool that the credential may not call looks like one that does not exist.
+  if (!tool && ask.deps.views.directory.unreadableIn(ask.credential.env_id).length > 0)
+    return {
+      result: failure('A build of the environment cannot be read, and the tool may be one of its functions'),
+    }
   if (!tool)
     return invalidParams(`name: no tool ${shown(name)}; tools/list returns those that this key may call`)
   const mistake = mistakeInCall(tool, input)

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { AppError } from '../../errors.ts'
+import { demandReadable } from '../../commands/projects/demandReadable.ts'
 import type { DirectoryProject } from '../../projections/directoryProject.ts'
 import { presentFunction } from '../present/function.ts'
 import { Paging } from '../paging.ts'
@@ -37,7 +38,7 @@ const buildOf = (build: DirectoryProject['deployed']) =>
     build_id: build.build_id,
     hash: build.hash,
     since: build.since,
-    functions: build.functions.length,
+    functions: build.unreadable ? null : build.functions.length,
   }
 
 export const projectTools: readonly ApiTool[] = [
@@ -54,14 +55,18 @@ export const projectTools: readonly ApiTool[] = [
       offset: Type.Optional(Paging.offset),
     }),
     call: async (ask, { project, limit = 20, offset = 0 }) => {
-      const all = (await projectsFor(ask, project)).flatMap(({ name, deployed }) =>
+      const projects = await projectsFor(ask, project)
+      if (project !== undefined) for (const each of projects) demandReadable(each, each.deployed)
+      const unreadable = projects.filter(({ deployed }) => deployed?.unreadable).map(({ name }) => name)
+      const all = projects.flatMap(({ name, deployed }) =>
         (deployed?.functions ?? []).map((fn) => ({ project: name, fn })),
       )
       const data = all
         .slice(offset, offset + limit)
         .map(({ project: name, fn }) => ({ project: name, ...presentFunction(fn) }))
       const has_more = offset + data.length < all.length
-      return { data, pagination: { total: all.length, limit, offset, has_more } }
+      const pagination = { total: all.length, limit, offset, has_more }
+      return { data, pagination, ...(unreadable.length > 0 && { unreadable }) }
     },
   }),
   apiTool({

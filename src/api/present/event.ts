@@ -17,7 +17,7 @@ export const presentListedEvent = (doc: EventDoc, values: PageValues) => {
 }
 
 /** The event without the fate that only an operator sees. */
-const published = ({ abandoned: _, error: __, ...doc }: EventDoc) => {
-  const { sent_by: ___, ...event } = doc
+const published = ({ abandoned: _, error: __, unread_projects: ___, ...doc }: EventDoc) => {
+  const { sent_by: ____, ...event } = doc
   return { ...event, sent_by_run_id: senderOf(doc) }
 }

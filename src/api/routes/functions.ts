@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { derivedId } from '../../ids.ts'
+import { demandReadable } from '../../commands/projects/demandReadable.ts'
 import type { FunctionSpec } from '../../events/project.ts'
 import type { DirectoryProject } from '../../projections/directoryProject.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -27,6 +28,7 @@ const functionsAs = async (
   await ask.deps.views.settled('builds')
   const project = projectOf(ask)
   const { limit, offset, build = 'deployed' } = ask.query
+  demandReadable(project, project[build])
   const { build_id = '', functions = [] } = project[build] ?? {}
   const listed = functions.filter(has)
   const page = listed.slice(offset, offset + limit).map((fn) => of(fn, { project, build_id }))

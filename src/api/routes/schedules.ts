@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { runSchedule } from '../../commands/schedules/runSchedule.ts'
-import { type Schedule as Scheduled, schedulesOf, stateOf } from '../../commands/schedules/schedules.ts'
+import { knownSchedulesOf, type Schedule as Scheduled, stateOf } from '../../commands/schedules/schedules.ts'
 import { switchSchedule } from '../../commands/schedules/switchSchedule.ts'
 import { PageQuery } from '../paging.ts'
 import { type Ask, item, list, type Reply, route } from '../route.ts'
@@ -44,7 +44,7 @@ export const scheduleRoutes = [
     handle: async (ask) => {
       const { limit, offset } = ask.query
       await ask.deps.views.settled('builds')
-      const all = schedulesOf(projectOf(ask))
+      const all = knownSchedulesOf(projectOf(ask))
       const shown = []
       for (const one of all.slice(offset, offset + limit)) shown.push(await present(ask, one)) // one run in memory at a time
       return list(shown, all.length, ask.query)

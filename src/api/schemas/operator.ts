@@ -89,6 +89,7 @@ export const AbandonedEvent = Type.Object({
   event_type: Type.String(),
   event_time: Timestamp,
   error: Type.Object({ code: Type.String(), message: Type.String() }),
+  projects: Type.Optional(Type.Array(Uuid)),
   replayed_as: Type.Union([Uuid, Type.Null()]),
 })
 

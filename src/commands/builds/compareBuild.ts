@@ -1,5 +1,6 @@
 import { type FunctionChanges, functionChanges } from '../../domain/functionChanges.ts'
 import type { CommandDeps } from '../deps.ts'
+import { demandReadable } from '../projects/demandReadable.ts'
 import { projectFor } from '../projects/projectFor.ts'
 import { buildFor } from './buildFor.ts'
 import { functionsOf } from './reserveWebhooks.ts'
@@ -21,7 +22,9 @@ export const compareBuild = async (
   hold: <T>(bytes: number, work: () => Promise<T>) => Promise<T>,
 ): Promise<BuildChanges> => {
   await deps.views.settled('builds', 'projects')
-  const { project_id, deployed } = projectFor(deps.views.directory, env_id, project)
+  const found = projectFor(deps.views.directory, env_id, project)
+  const { project_id, deployed } = found
+  demandReadable(found, deployed)
   const build = await buildFor(deps, project_id, build_id)
   return hold(HEAP_PER_BYTE * (build.functions_ref?.size ?? 0), async () => {
     const functions = await functionsOf(deps, build)

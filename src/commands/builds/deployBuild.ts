@@ -36,12 +36,15 @@ export const deployBuild = async (
   const stream = streamOf.project(project_id)
   let changes = functionChanges([], [])
   let verified: readonly FunctionSpec[] = []
+  let isUnknown = false
   const deploy = async () => {
     await views.settled('projects')
     const list = await functionsOf(deps, { functions, functions_ref }) // a long one takes memory, so one at a time
     const webhooks = webhooksIn(list)
     verified = list.filter(({ webhook }) => webhook?.verify)
-    changes = functionChanges(views.directory.projectById(project_id)?.deployed?.functions ?? [], list)
+    const replaced = views.directory.projectById(project_id)?.deployed
+    isUnknown = replaced?.unreadable !== undefined
+    changes = functionChanges(replaced?.functions ?? [], list)
     checkFunctions(deps, env_id, { project_id, place: 'deployed', count: list.length })
     const fence = await aggregates.projects.read(stream, (state) => {
       const project = activeProject(state)
@@ -61,6 +64,8 @@ export const deployBuild = async (
     rights: {},
   }) // most functions declare no context
   const warnings = await missingSecrets(deps, project_id, verified)
+  if (isUnknown)
+    warnings.push('The functions of the replaced build cannot be read, so all functions count as added')
   return { build: await buildFor(deps, project_id, build_id), changes, warnings }
 }
 

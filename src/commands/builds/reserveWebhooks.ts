@@ -1,6 +1,6 @@
 import { clock } from '../../clock.ts'
 import { textOfWebhook, type WebhookAddress, type WebhookHolder, webhooksIn } from '../../domain/webhook.ts'
-import { AppError, isAppError } from '../../errors.ts'
+import { AppError, isAppError, isRetryable, messageOf } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import type { EventOf } from '../../events/index.ts'
 import type { FunctionSpec } from '../../events/project.ts'
@@ -18,12 +18,20 @@ interface Functions {
   readonly functions_ref?: EventOf<'BuildUploaded'>['functions_ref']
 }
 
-/** The functions of a build. A long list is loaded from the blobs. */
+/** The functions of a build. A long list is loaded from the blobs. Rejects with `unavailable` if it cannot be read. */
 export const functionsOf = async (
   { payloads }: Pick<CommandDeps, 'payloads'>,
   { functions, functions_ref: ref }: Functions,
-): Promise<readonly FunctionSpec[]> =>
-  functions ?? (ref ? ((await payloads.load({ ref })) as FunctionSpec[]) : [])
+): Promise<readonly FunctionSpec[]> => {
+  if (functions || !ref) return functions ?? []
+  try {
+    return (await payloads.load({ ref })) as FunctionSpec[]
+  } catch (error) {
+    if (isRetryable(error)) throw error
+    const message = `The functions of the build cannot be read: ${messageOf(error)}. Upload the build again with a new id`
+    throw new AppError('unavailable', message, { cause: error })
+  }
+}
 
 /** The webhook addresses of a build. */
 export const webhooksOf = async (

@@ -3,6 +3,7 @@ import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
 import { RawJson } from '../../events/rawJson.ts'
 import { isId } from '../../ids.ts'
 import { findWaiting } from '../runs/findWaiting.ts'
+import { demandAllReadable, demandReadable } from '../projects/demandReadable.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
@@ -53,6 +54,8 @@ const checkCall = async (
   if (project !== undefined && !found)
     throw new AppError('bad_request', 'event_data.project: expected the id or name of a project')
   if (!views.directory.functionAt(env_id, fn, found?.project_id)) {
+    if (found) demandReadable(found, found.deployed)
+    else demandAllReadable(views.directory, env_id)
     throw new AppError(
       'bad_request',
       `event_data.fn: no function "${fn.slice(0, 200)}" in the deployed builds`,

@@ -16,7 +16,7 @@ export const countHandlers = async (
   { env_id, event_type }: { readonly env_id: string; readonly event_type: string },
   cursor: Cursor | null,
 ): Promise<number | undefined> => {
-  if (isControl(event_type)) return undefined
+  if (isControl(event_type) || directory.unreadableIn(env_id).length > 0) return undefined
   const count = () => directory.handlersOf(env_id, event_type).length
   if (count() > 0 || cursor === null) return count()
   const isCertain = await atMost(

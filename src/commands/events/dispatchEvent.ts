@@ -60,13 +60,26 @@ export const dispatchEvent = async (
   const parts = partsOf(plans)
   for (const part of parts.slice(0, -1))
     await aggregates.streams.handle(stream, { ...claim, type: 'ClaimPart', plans: part }, cause, at)
-  const last = { ...claim, type: 'DispatchEvent', stream_id, plans: parts.at(-1) ?? [] } as const
+  const unread = planned.kind === 'start' && !isTooDeep ? unreadOf(event_id, planned.unread) : undefined
+  const last = { ...claim, type: 'DispatchEvent', stream_id, plans: parts.at(-1) ?? [], unread } as const
   const { events } = await aggregates.streams.handle(stream, last, cause, at)
   if (events.length === 0) return null
   if (events.length === 1 + plans.length) return plans
   const claims = await claimsOf(deps, { stream_id, worker_id }) // other parts, also of an earlier delivery
   return claims.filter((plan) => plan.event_id === event_id)
 }
+
+/** The event is listed for the operator, who repeats it for these projects when their functions can be read. */
+const unreadOf = (event_id: string, unread_projects: readonly string[]) =>
+  unread_projects.length === 0
+    ? undefined
+    : {
+        unread_projects,
+        error: {
+          code: 'internal_server_error',
+          message: `Event ${event_id} could not be dispatched to ${unread_projects.length} projects, because the lists of functions of their builds cannot be read`,
+        },
+      }
 
 /** Whether the event was dispatched before. A node that is behind does not know the event, and answers false. */
 const isDispatched = (

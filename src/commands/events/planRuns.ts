@@ -6,15 +6,23 @@ import type { Directory } from '../../projections/directory.ts'
 import type { Deployed } from '../../projections/wiring.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 
-type Published = Pick<EventOf<'EventPublished'>, 'event_id' | 'stream_id' | 'event_type' | 'depth'>
+type Published = Pick<
+  EventOf<'EventPublished'>,
+  'event_id' | 'stream_id' | 'event_type' | 'depth' | 'only_projects'
+>
 
 /** The effect of an event: runs to start, or a run to cancel. */
 export type Planned =
-  | { readonly kind: 'start'; readonly plans: readonly RunPlan[] }
+  | {
+      readonly kind: 'start'
+      readonly plans: readonly RunPlan[]
+      /** The ids of projects whose functions are not known, so that they may lack runs. */
+      readonly unread: readonly string[]
+    }
   | { readonly kind: 'cancel'; readonly run_id: string }
 
 interface Known {
-  readonly directory: Pick<Directory, 'handlersOf' | 'functionAt' | 'project'>
+  readonly directory: Pick<Directory, 'handlersOf' | 'functionAt' | 'project' | 'unreadableIn'>
   /** The run that `svc:replay` names, if it exists in the environment. */
   readonly replayed?: RunDoc | null
 }
@@ -24,7 +32,7 @@ interface Known {
  * event plans the same runs (I3). `revision` is the event's place in its stream, where handlers read their input.
  */
 export const planRuns = (
-  { event_id, stream_id, event_type, depth }: Published,
+  { event_id, stream_id, event_type, depth, only_projects }: Published,
   data: unknown,
   { env_id, revision, traceparent }: { env_id: string; revision: number; traceparent?: string | undefined },
   { directory, replayed }: Known,
@@ -45,15 +53,22 @@ export const planRuns = (
       input_at: { stream_id, revision },
     }
   }
+  const unreadIn = (isConcerned: (project_id: string) => boolean): readonly string[] =>
+    directory
+      .unreadableIn(env_id)
+      .map(({ project_id }) => project_id)
+      .filter(isConcerned)
   const fields = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
 
   switch (event_type) {
     case CALL: {
       const named = fields['project']
       const project = typeof named === 'string' ? directory.project(env_id, named) : undefined
-      if (named !== undefined && !project) return { kind: 'start', plans: [] }
+      if (named !== undefined && !project) return { kind: 'start', plans: [], unread: [] }
       const deployed = directory.functionAt(env_id, String(fields['fn']), project?.project_id)
-      return { kind: 'start', plans: deployed ? [planOf(deployed, 'call')] : [] }
+      if (deployed) return { kind: 'start', plans: [planOf(deployed, 'call')], unread: [] }
+      const unread = unreadIn((id) => project === undefined || id === project.project_id)
+      return { kind: 'start', plans: [], unread }
     }
     case CANCEL:
       return { kind: 'cancel', run_id: String(fields['run_id']) }
@@ -62,15 +77,27 @@ export const planRuns = (
         replayed?.fn && replayed.input_at
           ? directory.functionAt(env_id, replayed.fn, replayed.project_id)
           : undefined
-      if (!deployed || !replayed?.input_at) return { kind: 'start', plans: [] }
+      if (!deployed || !replayed?.input_at) {
+        const unread = replayed?.fn && replayed.input_at ? unreadIn((id) => id === replayed.project_id) : []
+        return { kind: 'start', plans: [], unread }
+      }
       const plan = planOf(deployed, replayed.run_type)
-      return { kind: 'start', plans: [{ ...plan, input_at: replayed.input_at, replay_of: replayed.run_id }] }
-    }
-    default:
       return {
         kind: 'start',
-        plans: directory.handlersOf(env_id, event_type).map((found) => planOf(found, 'event')),
+        plans: [{ ...plan, input_at: replayed.input_at, replay_of: replayed.run_id }],
+        unread: [],
       }
+    }
+    default: {
+      const isConcerned = (project_id: string): boolean => only_projects?.includes(project_id) ?? true
+      const handlers = directory.handlersOf(env_id, event_type)
+      const concerned = handlers.filter(({ project }) => isConcerned(project.project_id))
+      return {
+        kind: 'start',
+        plans: concerned.map((found) => planOf(found, 'event')),
+        unread: unreadIn(isConcerned),
+      }
+    }
   }
 }
 

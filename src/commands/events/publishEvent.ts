@@ -29,6 +29,8 @@ export interface EventToPublish {
   readonly source: string
   /** The depth of the runs that the event starts; absent: 0. */
   readonly depth?: number | undefined
+  /** It starts handlers of these projects only; absent: of every project of the environment. */
+  readonly only_projects?: readonly string[] | undefined
   /** The run that publishes it, which must be running; the event continues its stream. */
   readonly by_run_id?: string | undefined
 }
@@ -107,7 +109,7 @@ const traced = async (
 const storeWithin = async (
   room: Reservation,
   deps: Deps,
-  { event_type, event_data, source, depth, by_run_id, stream_id: continued }: EventToPublish,
+  { event_type, event_data, source, depth, only_projects, by_run_id, stream_id: continued }: EventToPublish,
   { cause, newId }: Caller,
 ): Promise<PublishedEvent> => {
   const { env_id } = cause
@@ -129,6 +131,7 @@ const storeWithin = async (
     data: await deps.payloads.keep(event_data, cause, room),
     source,
     ...(depth !== undefined && { depth }),
+    only_projects,
     by_run_id,
     create,
     ...(claim && { claim }),
@@ -185,6 +188,6 @@ const claimOf = async (
   await directory.reach(await store.head()) // every handler that was deployed before the event is known
   if (!claimer.hasRoom(env_id)) return null
   const planned = planRuns(event, undefined, { env_id, revision: FIRST_EVENT_AT, traceparent }, { directory })
-  if (planned.kind !== 'start' || partsOf(planned.plans).length > 1) return null
+  if (planned.kind !== 'start' || planned.unread.length > 0 || partsOf(planned.plans).length > 1) return null
   return { plans: planned.plans, worker_id: claimer.worker_id }
 }

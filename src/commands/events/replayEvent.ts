@@ -9,7 +9,7 @@ export const replayIdOf = (event_id: string): string => derivedIdBeside(event_id
 
 /**
  * Publishes an event again for an operator, on its stream, usually because it was abandoned. A repetition has no further
- * effect, because the id is derived. The new event can be replayed itself. Rejects with `not_found` or `quota_exceeded`.
+ * effect, because the id is derived. An event that only some projects have not handled starts handlers of these only. The new event can be replayed itself. Rejects with `not_found` or `quota_exceeded`.
  */
 export const replayEvent = async (
   deps: Parameters<typeof storeEvent>[0],
@@ -20,7 +20,7 @@ export const replayEvent = async (
   await views.settled('events')
   const original = await views.events.get(event_id)
   if (!original) throw new AppError('not_found', `No event ${event_id}`)
-  const { env_id, stream_id, event_type } = original
+  const { env_id, stream_id, event_type, unread_projects: only_projects } = original
   const before = await views.events.get(replayIdOf(event_id))
   if (before) {
     const { event_id, event_time, created_at } = before
@@ -30,7 +30,7 @@ export const replayEvent = async (
   const event_data = await payloads.load(payloadOf('event_data', original))
   const { event } = await storeEvent(
     deps,
-    { event_type, event_data, stream_id, source: `replay:${event_id}` },
+    { event_type, event_data, stream_id, source: `replay:${event_id}`, only_projects },
     { cause: { ...cause, env_id, causation_id: event_id }, newId: () => replayIdOf(event_id) },
   )
   return event

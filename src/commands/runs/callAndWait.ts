@@ -2,6 +2,7 @@ import { CALL } from '../../events/eventType.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { runIdOf } from '../events/planRuns.ts'
 import { storeEvent } from '../events/publishEvent.ts'
+import { demandReadable } from '../projects/demandReadable.ts'
 import { projectFor } from '../projects/projectFor.ts'
 import { awaitEnding, type Ending } from './awaitEnding.ts'
 import { noFunction } from './functionFor.ts'
@@ -39,7 +40,9 @@ export const callAndWait = async (
   const { views, stopping } = deps
   const { env_id } = caller.cause
   await views.settled('builds', 'projects')
-  const { project_id, name } = projectFor(views.directory, env_id, named)
+  const found = projectFor(views.directory, env_id, named)
+  const { project_id, name } = found
+  demandReadable(found, found.deployed)
   const deployed = views.directory.functionAt(env_id, ref, project_id)
   if (!deployed)
     throw noFunction(views.directory, { ref, project_id, place: `the deployed build of ${name}` })

@@ -1,11 +1,12 @@
 import { AppError } from '../../errors.ts'
 import type { Directory } from '../../projections/directory.ts'
 import type { Deployed } from '../../projections/wiring.ts'
+import { demandAllReadable, demandReadable } from '../projects/demandReadable.ts'
 import { nearest } from '../../sandbox/nearestName.ts'
 
 /**
  * Returns the deployed function of a reference `ns/var` (DESIGN.md, A build). The caller's project takes precedence.
- * Throws `not_found`.
+ * Throws `not_found`, or `unavailable` if it may be in a build that cannot be read.
  */
 export const functionFor = (
   directory: Directory,
@@ -13,7 +14,11 @@ export const functionFor = (
   ref: string,
   project_id: string,
 ): Deployed => {
-  const found = directory.functionAt(env_id, ref, project_id) ?? directory.functionAt(env_id, ref)
+  const own = directory.functionAt(env_id, ref, project_id)
+  const project = directory.projectById(project_id)
+  if (!own && project) demandReadable(project, project.deployed)
+  const found = own ?? directory.functionAt(env_id, ref)
+  if (!found) demandAllReadable(directory, env_id)
   if (!found) throw noFunction(directory, { ref, project_id, place: 'the deployed builds' })
   return found
 }

@@ -7,6 +7,7 @@ import type { DirectoryBuild, DirectoryProject } from '../../projections/directo
 import { isPaused, pauseOf } from '../../projections/pauses.ts'
 import { scheduledRunsOf } from '../../projections/runs.ts'
 import type { CommandDeps } from '../deps.ts'
+import { demandReadable } from '../projects/demandReadable.ts'
 import { projectFor } from '../projects/projectFor.ts'
 import { scheduleIdOf } from '../runs/fireTick.ts'
 
@@ -36,6 +37,12 @@ export const schedulesOf = (project: DirectoryProject): Schedule[] => {
   return scheduledIn(build, project_id).map((scheduled) => ({ ...scheduled, project, build }))
 }
 
+/** The schedules of a project. Throws `unavailable` if its deployed build cannot be read. */
+export const knownSchedulesOf = (project: DirectoryProject): Schedule[] => {
+  demandReadable(project, project.deployed)
+  return schedulesOf(project)
+}
+
 type Scheduled = Pick<Schedule, 'schedule_id' | 'fn'>
 
 /** A build may have 10,000 schedules, and each pause reads all of them: their ids are hashes. */
@@ -57,7 +64,7 @@ export const scheduleFor = (
   env_id: string,
   { project, schedule_id }: { readonly project: string; readonly schedule_id: string },
 ): Schedule => {
-  const found = schedulesOf(projectFor(directory, env_id, project)).find(
+  const found = knownSchedulesOf(projectFor(directory, env_id, project)).find(
     (each) => each.schedule_id === schedule_id,
   )
   if (!found) throw new AppError('not_found', `The deployed build has no schedule ${schedule_id}`)

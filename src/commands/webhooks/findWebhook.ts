@@ -4,6 +4,7 @@ import type { FunctionSpec } from '../../events/project.ts'
 import { hasParameters, parametersIn } from '../../events/webhookPath.ts'
 import type { DirectoryEnv } from '../../projections/directory.ts'
 import type { Deployed } from '../../projections/wiring.ts'
+import { demandAllReadable } from '../projects/demandReadable.ts'
 import type { CommandDeps } from '../deps.ts'
 import { patternOf } from './patternOf.ts'
 
@@ -31,7 +32,7 @@ type Deps = Pick<CommandDeps, 'views' | 'keyring'>
 
 /**
  * Finds the endpoint of an address and checks its token (SPEC.md, Webhook routes). Rejects with `not_found` for any
- * flaw. `onUnknown` is called before the wait for a build that was just deployed, and may throw.
+ * flaw, or with `unavailable` if a build of the environment cannot be read. `onUnknown` is called before the wait for a build that was just deployed, and may throw.
  */
 export const findWebhook = async (
   deps: Deps,
@@ -43,27 +44,33 @@ export const findWebhook = async (
   onUnknown?.()
   await deps.views.settled('builds') // I2: a build that was just deployed may be new to this node
   const found = await find(deps, address)
-  if (!found) throw noWebhook()
-  return found
+  if (found) return found
+  const env = placeOf(deps.views, address)?.env
+  if (env) demandAllReadable(deps.views.directory, env.env_id) // else the sender would believe that the webhook is gone
+  throw noWebhook()
 }
 
 /** The same refusal for every invalid address: the sender must not learn the reason. */
 export const noWebhook = (): AppError => new AppError('not_found', 'No webhook here')
 
-const find = async (
-  { views: { directory }, keyring }: Deps,
-  address: WebhookAddress,
-): Promise<WebhookEndpoint | null> => {
-  const { method, hostname } = address
-  const segments = address.path.split('/')
+/** The environment of an address, its custom domain, and the other segments of its path. */
+const placeOf = ({ directory }: Pick<Deps['views'], 'directory'>, { hostname, path }: WebhookAddress) => {
+  const segments = path.split('/')
   const name = hostname.toLowerCase().replace(/\.$/, '')
   const ofDomain = directory.envOfDomain(name)
   const env = ofDomain ?? directory.envAt(segments.shift() ?? '', segments.shift() ?? '')
-  if (!env) return null
+  return env && { env, domain: ofDomain ? name : null, segments }
+}
+
+const find = async ({ views, keyring }: Deps, address: WebhookAddress): Promise<WebhookEndpoint | null> => {
+  const { directory } = views
+  const { method } = address
+  const place = placeOf(views, address)
+  if (!place) return null
+  const { env, domain, segments } = place
   const token = segments.pop() ?? ''
   const [service = '', ...rest] = segments
   const path = `/${rest.join('/')}`
-  const domain = ofDomain ? name : null
   const expected = keyring.webhookToken(env.env_id, { method, service, path })
   const deployed = directory.webhookAt(env.env_id, method, service, path)
   const webhook = deployed?.fn.webhook

@@ -53,6 +53,12 @@ export const logMetrics = (sources: Sources): readonly Metric[] => {
           value,
         })),
     },
+    {
+      kind: 'gauge',
+      name: 'svc_unreadable_builds',
+      help: 'Deployed and live builds whose lists of functions are damaged or missing; every node returns the same number',
+      read: () => numberOf(sources.unreadableBuilds?.count()),
+    },
   ]
 }
 

@@ -8,6 +8,7 @@ import type { Outages } from '../outages.ts'
 import type { Readiness } from '../readiness.ts'
 import type { Node } from '../roles/node.ts'
 import type { SkippedFactsWatch } from '../roles/skippedFacts.ts'
+import type { UnreadableBuildsWatch } from '../roles/unreadableBuilds.ts'
 
 /** The mechanisms of a node that count something. Those of its roles are added while it starts. */
 export interface Sources {
@@ -19,6 +20,7 @@ export interface Sources {
   openCounts?: OpenCounts
   node?: Node
   skippedFacts?: SkippedFactsWatch
+  unreadableBuilds?: UnreadableBuildsWatch
   untaken?: UntakenEvents
   runtime?: Runtime
   worker?: Worker
