@@ -80,17 +80,18 @@ export class BatchWriter {
 
   /**
    * Folds events and stores the documents. The read model contains everything up to `reached` before, and up to `cursor`
-   * afterwards.
+   * afterwards. `onStored` is called with the position after each part.
    */
   async store(
     events: readonly Recorded[],
-    { reached, cursor }: { reached: Cursor; cursor: Cursor },
+    { reached, cursor, onStored }: { reached: Cursor; cursor: Cursor; onStored: (position: Cursor) => void },
   ): Promise<void> {
     let before = reached
     await this.#parts.store(events, async (part, isLast) => {
       const after = isLast ? cursor : (part.at(-1)?.cursor ?? cursor)
       await this.#storePart(part, { reached: before, cursor: after })
       before = after
+      onStored(after)
     })
   }
 

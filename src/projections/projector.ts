@@ -154,6 +154,10 @@ export class Projector {
     const checkpoint = await collection.checkpoint()
     if (checkpoint === null) await skipped.clear()
     const onSkipped = (error: unknown) => this.#options.onSkipped(this.name, error)
+    const onStored = (position: Cursor) => {
+      this.#stored = position
+      this.#move(position) // a slow server takes minutes for a batch
+    }
     const [projection, parts] = [this.#projection, this.#parts]
     const writer = new BatchWriter({ projection, collection, skipped, parts, onSkipped })
     const position = checkpoint ?? START
@@ -171,21 +175,24 @@ export class Projector {
     for await (const { events, cursor, caughtUp } of collection.isRemote ? readAhead(batches) : batches) {
       const catchesUp: boolean = caughtUp && !this.#hasCaughtUp
       if (writer.concern(events) || ++unstored >= IDLE_BATCHES || catchesUp) {
-        await writer.store(events, { reached: this.#position, cursor })
-        this.#stored = cursor
+        await writer.store(events, { reached: this.#position, cursor, onStored })
         unstored = 0
       }
-      this.#position = cursor
       if (caughtUp) this.#wholeAt = clock.monotonic()
       this.#hasCaughtUp ||= catchesUp // P3
-      if (this.#hasCaughtUp) {
-        this.#waiting.release(cursor)
-        this.#options.onMoved(this.name, cursor)
-      }
+      if (catchesUp || this.#position < cursor) this.#move(cursor)
       if (!caughtUp || this.#waiting.size > 0) continue
       await this.#linger(signal)
       await slices.take()
     }
+  }
+
+  /** Notes that the documents contain everything up to the position, for readers once it has caught up (P3). */
+  #move(position: Cursor): void {
+    this.#position = position
+    if (!this.#hasCaughtUp) return
+    this.#waiting.release(position)
+    this.#options.onMoved(this.name, position)
   }
 
   /** Reads several pages as one batch while the projector is behind, which makes fewer and larger writes. */

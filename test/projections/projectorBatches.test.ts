@@ -131,4 +131,30 @@ projector(
   },
 )
 
+projector(
+  'reach: a reader does not wait for the parts after its own position',
+  async ({ store, readModels, run }) => {
+    const second = Promise.withResolvers<void>()
+    let writes = 0
+    const stuck = withWriter(readModels, ({ write }) => ({
+      write: async (documents, ...more) => {
+        if (documents.length > 1 && ++writes === 2) {
+          second.resolve()
+          await new Promise(() => {}) // a server that has stopped
+        }
+        await write(documents, ...more)
+      },
+    }))
+    const projector = new Projector(any, { readModels: stuck, store })
+    void run(projector)
+    await projector.reach((await store.append('p', newEvents(life('p', 0)), 'none')).cursor)
+    const lives = Array.from({ length: 600 }, (_, n) => life(`p${n}`, 0))
+    await store.append('q', newEvents(lives.flat()), 'none')
+    await second.promise
+    const [first] = await Array.fromAsync(store.read('q'))
+    await projector.reach(first?.cursor ?? '')
+    assert.is((await readModels.reader<NameDoc>(names).get('p0'))?.renamed, 0)
+  },
+)
+
 projector.run()
