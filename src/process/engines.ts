@@ -41,7 +41,7 @@ interface Opening<Keys> {
   readonly opened: (close: () => Promise<void>) => void
   /** Checks that these engines belong together, and opens the keys of the installation that they store. */
   readonly openKeys: (engines: Pick<Engines, 'store' | 'readModels' | 'blobs'>) => Promise<Keys>
-  /** Receives the reason why the opened event store refuses writes; null when it accepts them again. */
+  /** Receives the reason why an opened engine refuses writes; null when all accept them again. */
   readonly refusing: (reason: string | null) => void
 }
 
@@ -60,8 +60,12 @@ export const openEngines = async <Keys extends { readonly rootKey: Uint8Array }>
       opening.opened(() => engine.close())
       return engine
     })
-  const store = await opened(() => openStore(config, opening))
-  const readModels = await opened(() => openReadModels(config, opening.logger))
+  const { logger } = opening
+  const refusing = refusals(opening)
+  const store = await opened(() => openStore(config, { logger, refusing: refusing('The event store') }))
+  const readModels = await opened(() =>
+    openReadModels(config, { logger, refusing: refusing('The database of the read models') }),
+  )
   const blobs = await opened(() => openBlobs(config))
   const keys = await patiently(() => opening.openKeys({ store, readModels, blobs }))
   const installation = installationOf(keys.rootKey)
@@ -96,21 +100,35 @@ const readCa = async (file: string): Promise<string> => {
   }
 }
 
+/** Logs the refusals of each engine by its name, and reports them together. */
+const refusals = ({ logger, refusing }: Pick<Opening<unknown>, 'logger' | 'refusing'>) => {
+  const reasons = new Map<string, string>()
+  return (engine: string) =>
+    (reason: string | null): void => {
+      if (reason === null) {
+        logger.info(`${engine} accepts writes again`)
+        reasons.delete(engine)
+      } else {
+        logger.error(`${engine} refuses writes`, { reason })
+        reasons.set(engine, reason)
+      }
+      refusing(reasons.values().next().value ?? null)
+    }
+}
+
+type Reporting = Partial<Pick<Opening<unknown>, 'logger' | 'refusing'>>
+
 /** Opens the event store alone, for tools. */
 export const openStore = async (
   { eventStore, dataDir }: Config,
-  { logger, refusing }: Partial<Pick<Opening<unknown>, 'logger' | 'refusing'>> = {},
+  { logger, refusing }: Reporting = {},
 ): Promise<EventStore> =>
   isEmbeddedUrl(eventStore)
     ? (await import('../adapters/embedded/eventStore/index.ts')).openEventStore({
         dir: dataDir,
         onDiscarded: (discarded) =>
           logger?.warn('The index of the log was unusable and is built again', { ...discarded }),
-        onRefusing: (reason) => {
-          if (reason === null) logger?.info('The event store accepts writes again')
-          else logger?.error('The event store refuses writes', { reason })
-          refusing?.(reason)
-        },
+        ...(refusing && { onRefusing: refusing }),
       })
     : (await import('../adapters/eventstoredb/index.ts')).openEventStoreDb(eventStore)
 
@@ -125,12 +143,16 @@ export const openRowReader = async () => {
 }
 
 /** Opens the read models alone, for tools. */
-export const openReadModels = async ({ readModels, dataDir }: Config, logger: Logger): Promise<ReadModels> =>
+export const openReadModels = async (
+  { readModels, dataDir }: Config,
+  { logger, refusing }: Reporting = {},
+): Promise<ReadModels> =>
   isEmbeddedUrl(readModels)
     ? (await import('../adapters/embedded/readModels/index.ts')).openReadModels({
         dir: dataDir,
         onDiscarded: (discarded) =>
-          logger.warn('The read models were unusable and are rebuilt from the log', { ...discarded }),
+          logger?.warn('The read models were unusable and are rebuilt from the log', { ...discarded }),
+        ...(refusing && { onRefusing: refusing }),
       })
     : (await import('../adapters/mongodb/index.ts')).openMongoReadModels({ url: readModels })
 

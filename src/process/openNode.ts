@@ -115,7 +115,7 @@ export const openNode = async ({
   )
   const head = await patiently(() => store.head())
   const patience = setTimeout(
-    () => logger.warn(`${readiness.reason}; if this does not end, check that a node has the role projector`),
+    () => logger.warn(`${readiness.waiting}; if this does not end, check that a node has the role projector`),
     PATIENCE_MS,
   )
   onClose(() => clearTimeout(patience))

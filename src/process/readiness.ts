@@ -36,7 +36,7 @@ export class Readiness {
     this.#building = () => []
   }
 
-  /** Sets the reason why the event store refuses writes; null clears it. */
+  /** Sets the reason why an engine refuses writes; null clears it. It comes first, because the start waits for it too. */
   refusing(reason: string | null): void {
     this.#refusing = reason && `Writes are refused: ${reason}`
   }
@@ -49,7 +49,12 @@ export class Readiness {
   /** The reason why the node is not ready; null when it is. */
   get reason(): string | null {
     if (this.#stopping.aborted) return 'The server is stopping'
-    return this.#failed ?? this.#waiting?.() ?? this.#refusing ?? this.#outages.reason
+    return this.#failed ?? this.#refusing ?? this.waiting ?? this.#outages.reason
+  }
+
+  /** What the start waits for; null when it has ended. */
+  get waiting(): string | null {
+    return this.#waiting?.() ?? null
   }
 }
 

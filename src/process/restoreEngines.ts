@@ -4,7 +4,6 @@ import { openBackup, type ReadBackup } from '../backup/readBackup.ts'
 import { checkUnused, restoreFacts, unhandledIn } from '../commands/installation/restoreFacts.ts'
 import { markRestoring, restoringInto, unmarkRestoring } from '../commands/installation/restoringBlob.ts'
 import { AppError } from '../errors.ts'
-import { openLogger } from '../logger.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import { type Config, isEmbeddedUrl } from './config.ts'
@@ -90,10 +89,7 @@ const checkEmpty = async (
 /** The first start would refuse the read models of another log. */
 const checkReadModels = async (config: Config): Promise<void> => {
   if (isEmbeddedUrl(config.readModels)) return
-  const readModels = await openReadModels(
-    config,
-    openLogger(() => {}),
-  )
+  const readModels = await openReadModels(config)
   try {
     if ((await readModels.source()).log_id !== null)
       throw new AppError(

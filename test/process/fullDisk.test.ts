@@ -7,7 +7,7 @@ import { startCli } from '../support/cli.ts'
 import { freePort } from '../support/freePort.ts'
 import { limitFiles } from '../support/limitFiles.ts'
 import { spawnServer } from '../support/server.ts'
-import { openSmallDisk } from '../support/smallDisk.ts'
+import { openSmallDisk, type SmallDisk } from '../support/smallDisk.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -25,6 +25,10 @@ const readyz = async (url: string): Promise<{ status: number; text: string }> =>
   const reply = await fetch(`${url}/readyz`)
   return { status: reply.status, text: await reply.text() }
 }
+
+type Served = ReturnType<typeof startCli>
+/** Enough for a start that opens its files, and too little for the tables of the read models. */
+const ROOM_TO_OPEN = 5_200_000
 
 const disk = suite('a service on a full disk (I9)', { timeoutMs: 120_000 })
 
@@ -79,10 +83,13 @@ disk('that was killed there starts again, waits, and continues when there is roo
 })
 const onFullDisk = hasBubblewrap ? disk : disk.skip
 
-onFullDisk('with not a byte left starts, waits, and continues when there is room', async () => {
+/** Gives work a way to start `svc serve` on a disk of 32 MiB, one after another, and kills what is left. */
+const onSmallDisk = async (
+  work: (small: SmallDisk, serve: () => Served, url: string) => Promise<void>,
+): Promise<void> => {
   const small = await openSmallDisk(32 << 20)
   const port = await freePort()
-  const services: ReturnType<typeof startCli>[] = []
+  const services: Served[] = []
   const serve = () => {
     const service = startCli(['serve'], {
       env: { ...EMBEDDED, NODE_OPTIONS: '', SVC_DATA_DIR: small.path, PORT: String(port) },
@@ -91,31 +98,62 @@ onFullDisk('with not a byte left starts, waits, and continues when there is room
     services.push(service)
     return service
   }
-  const url = `http://127.0.0.1:${port}`
-  const becomesReady = (service: ReturnType<typeof serve>) =>
-    until(
-      async () => {
-        if (service.process.exitCode !== null) return 'ended'
-        return (await readyz(url)).status === 200
-      },
-      { timeoutMs: 60_000 },
-    )
   try {
+    await work(small, serve, `http://127.0.0.1:${port}`)
+  } finally {
+    for (const { process: started } of services) started.kill('SIGKILL')
+    await small.close()
+  }
+}
+
+const becomesReady = async (service: Served, url: string): Promise<void> => {
+  const ready = await until(
+    async () => {
+      if (service.process.exitCode !== null) return 'ended'
+      return (await readyz(url)).status === 200
+    },
+    { timeoutMs: 60_000 },
+  )
+  assert.is(ready, true, service.err() + service.out())
+}
+
+const endsInOrder = async (service: Served): Promise<void> => {
+  service.process.kill('SIGTERM')
+  assert.is(await service.ended, 0)
+}
+
+onFullDisk('with not a byte left starts, waits, and continues when there is room', async () => {
+  await onSmallDisk(async (small, serve, url) => {
     const first = serve()
-    assert.is(await becomesReady(first), true)
-    first.process.kill('SIGTERM')
-    assert.is(await first.ended, 0)
+    await becomesReady(first, url)
+    await endsInOrder(first)
     small.fill()
     const second = serve()
     await second.shows('The embedded store failed: database or disk is full')
     assert.is((await readyz(url)).status, 503)
     small.free()
-    assert.is(await becomesReady(second), true, second.err() + second.out())
-    second.process.kill('SIGTERM')
-    assert.is(await second.ended, 0)
-  } finally {
-    for (const { process: started } of services) started.kill('SIGKILL')
-    await small.close()
-  }
+    await becomesReady(second, url)
+    await endsInOrder(second)
+  })
 })
+
+onFullDisk('names the full disk, not the read models that cannot be built there', async () => {
+  await onSmallDisk(async (small, serve, url) => {
+    const first = serve()
+    await becomesReady(first, url)
+    await endsInOrder(first)
+    small.remove('read-models.db')
+    small.fill(ROOM_TO_OPEN)
+    const second = serve()
+    const waits = await until(async () => {
+      const { text } = await readyz(url)
+      return /disk is full/.test(text) ? text : undefined
+    })
+    assert.match(waits, /Writes are refused: /)
+    small.free()
+    await becomesReady(second, url)
+    await endsInOrder(second)
+  })
+})
+
 disk.run()

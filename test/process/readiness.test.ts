@@ -32,6 +32,15 @@ readiness('ends while writes are refused', () => {
   assert.is(node.reason, null)
 })
 
+readiness('names refused writes first while read models are built, because they hold up the build', () => {
+  const node = new Readiness(new AbortController().signal)
+  node.waitForBuilding(() => [{ name: 'runs@6', percent: 0 }])
+  node.refusing('The disk is full')
+  assert.is(node.reason, 'Writes are refused: The disk is full')
+  node.refusing(null)
+  assert.is(node.reason, 'The read models are being built from the log: runs@6 (0 %)')
+})
+
 readiness('ends when the server stops', () => {
   const stopping = new AbortController()
   const node = new Readiness(stopping.signal)

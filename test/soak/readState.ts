@@ -1,7 +1,6 @@
 import { isOf, type Recorded } from '../../src/events/event.ts'
 import { openReadModels, openStore } from '../../src/process/engines.ts'
 import { readConfig } from '../../src/process/config.ts'
-import { openLogger } from '../../src/logger.ts'
 import { allProjections } from '../../src/projections/index.ts'
 import type { Event, Run } from '../support/build.ts'
 import { allOf } from '../support/exactRuns.ts'
@@ -46,10 +45,7 @@ const readLog = async (env: Variables): Promise<Recorded[]> => {
 }
 
 const readAllModels = async (env: Variables): Promise<StoredModel[]> => {
-  const readModels = await openReadModels(
-    readConfig(env),
-    openLogger(() => {}),
-  )
+  const readModels = await openReadModels(readConfig(env))
   try {
     const models: StoredModel[] = []
     for (const projection of allProjections) {

@@ -1,5 +1,13 @@
 import { spawn } from 'node:child_process'
-import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
@@ -22,12 +30,14 @@ export interface SmallDisk {
   readonly path: string
   /** The start of a command that sees the disk. */
   readonly within: readonly string[]
-  fill(): void
+  /** Fills it, except for some bytes. */
+  fill(free?: number): void
   free(): void
   /** The names on the disk, without what fills it. */
   names(folder?: string): readonly string[]
   read(file: string): string
   write(file: string, text: string): void
+  remove(file: string): void
   close(): Promise<void>
 }
 
@@ -45,7 +55,11 @@ export const openSmallDisk = async (bytes: number): Promise<SmallDisk> => {
   return {
     path,
     within: ['nsenter', '--target', String(pidInside(holder.pid)), ...asUser, '--mount', '--'],
-    fill: () => fill(join(seen, FILLER)),
+    fill: (free = 0) => {
+      const filler = join(seen, FILLER)
+      fill(filler)
+      truncateSync(filler, statSync(filler).size - free)
+    },
     free: () => rmSync(join(seen, FILLER)),
     names: (folder = '.') =>
       readdirSync(join(seen, folder))
@@ -53,6 +67,7 @@ export const openSmallDisk = async (bytes: number): Promise<SmallDisk> => {
         .sort(),
     read: (file) => readFileSync(join(seen, file), 'utf8'),
     write: (file, text) => writeFileSync(join(seen, file), text),
+    remove: (file) => rmSync(join(seen, file)),
     close: async () => {
       holder.stdin.end()
       await once(holder, 'close')

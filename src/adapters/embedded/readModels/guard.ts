@@ -2,14 +2,17 @@ import { AppError } from '../../../errors.ts'
 import { markDamaged } from '../disposableFile.ts'
 import { isDamage, unavailable } from '../sqlite.ts'
 import { fileIn } from './file.ts'
+import type { FullDisk } from './fullDisk.ts'
 
 /** Runs the work of read models until they are closed. Errors of SQLite become `unavailable`. */
 export class Guard {
   readonly #dir: string
+  readonly #fullDisk: Pick<FullDisk, 'failed' | 'close'>
   readonly #closing = new AbortController()
 
-  constructor(dir: string) {
+  constructor(dir: string, fullDisk: Pick<FullDisk, 'failed' | 'close'>) {
     this.#dir = dir
+    this.#fullDisk = fullDisk
   }
 
   get isClosed(): boolean {
@@ -18,6 +21,7 @@ export class Guard {
 
   close(): void {
     this.#closing.abort()
+    this.#fullDisk.close()
   }
 
   run<T>(work: () => T): T {
@@ -32,6 +36,7 @@ export class Guard {
   refuse(error: unknown): never {
     this.noteDamage(error)
     const cause = error instanceof AppError ? error.cause : error
+    this.#fullDisk.failed(cause)
     throw cause instanceof TypeError ? cause : unavailable(error) // no retry helps for a document that cannot be stored
   }
 

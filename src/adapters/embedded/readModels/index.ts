@@ -19,6 +19,7 @@ import { markDamaged, type OnDiscarded } from '../disposableFile.ts'
 import { isFaultOfFile, unavailable } from '../sqlite.ts'
 import { byId, collectionOf } from './collection.ts'
 import { fileIn, openFile, renewFile } from './file.ts'
+import { FullDisk } from './fullDisk.ts'
 import { Guard } from './guard.ts'
 import { Removals } from './removals.ts'
 import { entriesOf } from './rows.ts'
@@ -35,16 +36,23 @@ interface Options {
   readonly dir: string
   /** Called when the file was unusable and replaced by a new one: every collection must be filled again (I8). */
   readonly onDiscarded?: OnDiscarded
+  /** Called with the reason when writes are refused (disk full), and with null when they were not for a while. */
+  readonly onRefusing?: (reason: string | null) => void
 }
 
 /** Opens read models in `<dir>/read-models.db`. One process at a time. */
-export const openReadModels = ({ dir, onDiscarded = () => {} }: Options): ReadModels => {
+export const openReadModels = ({
+  dir,
+  onDiscarded = () => {},
+  onRefusing = () => {},
+}: Options): ReadModels => {
+  const open = () => new EmbeddedReadModels({ dir, onDiscarded, onRefusing })
   try {
-    return new EmbeddedReadModels(dir, onDiscarded)
+    return open()
   } catch (error) {
     if (!isFaultOfFile(error)) throw unavailable(error)
     markDamaged(fileIn(dir))
-    return new EmbeddedReadModels(dir, onDiscarded)
+    return open()
   }
 }
 
@@ -53,7 +61,7 @@ export const openReadModels = ({ dir, onDiscarded = () => {} }: Options): ReadMo
  * afterwards. One thread at a time.
  */
 export const openSideFile = (dir: string): { readModels: ReadModels; complete: () => Promise<void> } => {
-  const readModels = new EmbeddedReadModels(dir, () => {}, true)
+  const readModels = new EmbeddedReadModels({ dir, isFilling: true })
   return {
     readModels,
     async complete() {
@@ -76,11 +84,16 @@ class EmbeddedReadModels implements ReadModels {
   #tables: Tables
   #removals: Removals
 
-  constructor(dir: string, onDiscarded: OnDiscarded, isFilling = false) {
+  constructor({
+    dir,
+    onDiscarded = () => {},
+    onRefusing = () => {},
+    isFilling = false,
+  }: Options & { readonly isFilling?: boolean }) {
     this.#dir = dir
     this.#onDiscarded = onDiscarded
     this.#isFilling = isFilling
-    this.#guard = new Guard(dir)
+    this.#guard = new Guard(dir, new FullDisk(onRefusing))
     this.#sides = new SideFiles(dir, this.#checkpointer)
     this.#tables = this.#tablesIn(openFile(dir, onDiscarded))
     this.#removals = this.#removalsNow()
