@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { cpus } from 'node:os'
+import { readArguments } from '../test/support/commandLine.ts'
 import { type Figure, show } from './figure.ts'
 
-/** `npm run bench [name…]` prints each figure with its machine, Node version and commit. */
 const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   appends: async () => (await import('./appends.ts')).appends(),
   endToEnd: async () => (await import('./endToEnd.ts')).endToEnd(),
@@ -35,7 +35,17 @@ const commit = (): string => {
   }
 }
 
-const wanted = process.argv.slice(2)
+const names = Object.keys(benches)
+
+const HELP = `npm run bench [-- NAME…]
+
+Prints each figure with its machine, Node version and commit. Without a name it measures everything.
+
+  NAME  one of ${names.join(', ')}
+`
+
+const { positionals: wanted, oneOf } = readArguments('bench', HELP, {})
+for (const name of wanted) oneOf('a name', name, names)
 process.stdout.write(
   `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.version}, commit ${commit()}\n`,
 )

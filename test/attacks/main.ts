@@ -1,26 +1,32 @@
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments } from '../support/commandLine.ts'
 import { runFile } from '../support/runFile.ts'
 import type { AttackResult } from './attack.ts'
 import { cellOf, DOCUMENT, tableOf, withResults } from './table.ts'
 
 const FILE_LIMITS = { timeoutMs: 900_000, lingerMs: 5000 }
 
-/**
- * `npm run attacks [pattern…]` tries the attacks of test/attacks on real services and prints each with its evidence,
- * then the table of docs/security.md. `--write` updates that document. The exit code is 1 if an attack was not
- * contained or a file failed.
- */
+const HELP = `npm run attacks [-- [PATTERN…] [--write]]
+
+Tries the attacks of test/attacks on real services and prints each with its evidence, then the table of docs/security.md.
+The exit code is 1 if an attack was not contained or a file failed.
+
+  PATTERN  only files whose path contains it, such as rotation
+  --write  update the table of docs/security.md
+`
+
 const main = async (): Promise<void> => {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { write: { type: 'boolean', default: false } },
+  const { values, positionals, refuse } = readArguments('attacks', HELP, {
+    write: { type: 'boolean', default: false },
   })
-  const files = globSync('test/attacks/*.test.ts')
-    .sort()
-    .filter((file) => positionals.length === 0 || positionals.some((pattern) => file.includes(pattern)))
+  const every = globSync('test/attacks/*.test.ts').sort()
+  const vain = positionals.find((pattern) => !every.some((file) => file.includes(pattern)))
+  if (vain !== undefined) refuse(`no file of test/attacks contains ${JSON.stringify(vain)} in its path`)
+  const files = every.filter(
+    (file) => positionals.length === 0 || positionals.some((pattern) => file.includes(pattern)),
+  )
   const results = await resultsOf(files)
   for (const { id, tier, outcome, reason } of results)
     process.stdout.write(`${id} (${tier}) ${outcome}: ${cellOf(reason)}\n`)

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments } from '../support/commandLine.ts'
 import { killAgainAndAgain } from './kills.ts'
 import { powerCuts, upTo } from './campaign.ts'
 import { clusterProblem, openClusterOfRoles, openSingle, stopAgainAndAgain } from './stops.ts'
@@ -28,14 +28,6 @@ const HELP = `npm run crash [kills] [stops] [power] [-- options]
 `
 
 const PARTS: readonly string[] = ['kills', 'stops', 'power']
-
-const numbersOf = ({
-  state,
-  states,
-}: {
-  readonly state?: string | undefined
-  readonly states: string
-}): number[] => (state === undefined ? upTo(Number(states)) : [Number(state)])
 
 const report = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -73,25 +65,28 @@ const stopped = async (
  * acknowledged is lost, if a run does not end, or if the service does not start afterwards.
  */
 const main = async (): Promise<number> => {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      help: { type: 'boolean', default: false },
-      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
-      kills: { type: 'string', default: '200' },
-      stops: { type: 'string', default: '20' },
-      on: { type: 'string' },
-      states: { type: 'string', default: '10000' },
-      state: { type: 'string' },
-      recording: { type: 'string' },
-      'load-ms': { type: 'string', default: '6000' },
-      'service-every': { type: 'string', default: '100' },
-      dir: { type: 'string' },
-    },
+  const { values, positionals, oneOf, wholeNumber } = readArguments('crash', HELP, {
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+    kills: { type: 'string', default: '200' },
+    stops: { type: 'string', default: '20' },
+    on: { type: 'string' },
+    states: { type: 'string', default: '10000' },
+    state: { type: 'string' },
+    recording: { type: 'string' },
+    'load-ms': { type: 'string', default: '6000' },
+    'service-every': { type: 'string', default: '100' },
+    dir: { type: 'string' },
   })
-  if (values.help || positionals.some((name) => !PARTS.includes(name))) {
-    report(HELP)
-    return values.help ? 0 : 2
+  for (const name of positionals) oneOf('a part', name, PARTS)
+  if (values.on !== undefined) oneOf('--on', values.on, ['embedded', 'cluster'])
+  const numbers = {
+    seed: wholeNumber('seed', values.seed, 0),
+    kills: wholeNumber('kills', values.kills),
+    stops: wholeNumber('stops', values.stops),
+    states: wholeNumber('states', values.states),
+    state: values.state === undefined ? undefined : wholeNumber('state', values.state, 0),
+    loadMs: wholeNumber('load-ms', values['load-ms']),
+    serviceEvery: wholeNumber('service-every', values['service-every']),
   }
   const parts = positionals.length > 0 ? positionals : PARTS
   const problem = parts.includes('power') && values.recording === undefined ? straceProblem() : null
@@ -99,25 +94,24 @@ const main = async (): Promise<number> => {
     process.stderr.write(`npm run crash power: ${problem}. Without it, use npm run crash kills.\n`)
     return 2
   }
-  const seed = Number(values.seed)
+  const { seed, kills, states: wanted } = numbers
   const dir = values.dir === undefined ? mkdtempSync(join(tmpdir(), 'svc-crash-')) : resolve(values.dir)
   mkdirSync(dir, { recursive: true })
   report(`seed ${seed}, folder ${dir}`)
   let findings = 0
   if (parts.includes('kills')) {
-    const kills = Number(values.kills)
     const problems = await killAgainAndAgain({ dataDir: join(dir, 'killed'), kills, seed, report })
     for (const line of problems) report(`  ${line}`)
     report(`kills: ${problems.length} findings`)
     findings += problems.length
   }
-  if (parts.includes('stops')) findings += await stopped(Number(values.stops), { dir, on: values.on })
+  if (parts.includes('stops')) findings += await stopped(numbers.stops, { dir, on: values.on })
   if (parts.includes('power')) {
     const given = {
       dir,
       seed,
-      loadMs: Number(values['load-ms']),
-      serviceEvery: Number(values['service-every']),
+      loadMs: numbers.loadMs,
+      serviceEvery: numbers.serviceEvery,
       report,
     }
     const {
@@ -125,12 +119,12 @@ const main = async (): Promise<number> => {
       services,
       findings: found,
     } = values.recording === undefined
-      ? await powerCuts({ ...given, states: Number(values.states) })
+      ? await powerCuts({ ...given, states: wanted })
       : await checkPowerCuts({
           ...given,
           recording: await readRecording(values.recording),
           keepDir: dir,
-          states: numbersOf(values),
+          states: numbers.state === undefined ? upTo(wanted) : [numbers.state],
         })
     report(`power: ${states} states, ${services} services, ${found.length} findings`)
     findings += found.length

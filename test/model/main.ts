@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util'
 import { openEmbedded } from '../contracts/eventStore/openEmbedded.ts'
 import { openOnStandIn } from '../contracts/eventStore/openEventStoreDb.ts'
+import { readArguments } from '../support/commandLine.ts'
 import { SEED } from '../support/randomOf.ts'
 import { differenceIn } from './check.ts'
 import { differenceBetween } from './stores/compare.ts'
@@ -10,32 +10,47 @@ const PROGRESS_MS = 5000
 /** Scenarios on one pair of event stores. */
 const SCENARIOS = 10
 
+/** The name of the comparison of two event stores. */
+const STORES = 'event stores'
+
 type OnCommands = (count: number) => void
 
-/**
- * `npm run model -- --commands N --seed N [--only NAME]` sends random commands to two nodes of the service and compares
- * every reply, and everything that can be read, with a model. The exit code is 1 if they differ.
- */
+const HELP = `npm run model [-- options]
+
+Sends random commands to two nodes of the service, and compares every reply and everything that can be read with a model.
+The exit code is 1 if they differ.
+
+  --commands N  number of commands (default: 10000)
+  --seed N      the seed (default: a new one)
+  --only NAME   only this subject: NAMES
+`
+
 const main = async (): Promise<void> => {
-  const { values } = parseArgs({
-    options: {
+  const names = [...everySubject(({ name }) => name), STORES]
+  const { values, positionals, refuse, oneOf, wholeNumber } = readArguments(
+    'model',
+    HELP.replace('NAMES', names.join(', ')),
+    {
       commands: { type: 'string', default: '10000' },
       seed: { type: 'string', default: String(SEED) },
       only: { type: 'string' },
     },
-  })
-  const seed = Number(values.seed)
+  )
+  const [extra] = positionals
+  if (extra !== undefined) refuse(`expected no argument, got ${JSON.stringify(extra)}`)
+  if (values.only !== undefined) oneOf('--only', values.only, names)
+  const seed = wholeNumber('seed', values.seed, 0)
   const subjects = everySubject((subject) => ({
     name: subject.name,
     check: (commands: number, onCommands: OnCommands) =>
       differenceIn(subject, { commands, seed, onCommands }),
   }))
   const stores = {
-    name: 'event stores',
+    name: STORES,
     check: (commands: number, onCommands: OnCommands) => differenceOfStores({ commands, seed }, onCommands),
   }
   const wanted = [...subjects, stores].filter(({ name }) => values.only === undefined || name === values.only)
-  const total = Number(values.commands)
+  const total = wholeNumber('commands', values.commands)
   const began = performance.now()
   let answered = 0
   const report = (): void => {

@@ -1,34 +1,40 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import type { Finding } from './check/finding.ts'
+import { readArguments } from '../support/commandLine.ts'
 import type { Records } from './records.ts'
 import { soak, type SoakResult } from './soak.ts'
 
 /** Findings that are printed with their facts; all are in the file. */
 const PRINTED = 20
 
-/**
- * `npm run soak -- --minutes 30 --seed 1` loads a service on the engines in `SVC_TEST_*` (default: embedded) while its
- * parts fail, and then compares the log, the read models, the transcripts and the records of clients. The exit code is
- * 1 if it finds a difference. `--pause MS` is the longest pause of a client between two requests: read models that scan, as those of
- * FerretDB, fall behind a faster load on a slow machine.
- */
+const HELP = `npm run soak [-- options]
+
+Loads a service on the engines in SVC_TEST_* (default: embedded) while its parts fail, and then compares the log, the read
+models, the transcripts and the records of clients. The exit code is 1 if it finds a difference.
+
+  --minutes N  time under load (default: 30)
+  --seed N     the seed of the load and the faults (default: 1)
+  --pause MS   the longest pause of a client between two requests; read models that scan, as those of FerretDB, fall
+               behind a faster load on a slow machine
+`
+
 const main = async (): Promise<void> => {
-  const { values } = parseArgs({
-    options: {
-      minutes: { type: 'string', default: '30' },
-      seed: { type: 'string', default: '1' },
-      pause: { type: 'string' },
-    },
+  const { values, positionals, refuse, wholeNumber } = readArguments('soak', HELP, {
+    minutes: { type: 'string', default: '30' },
+    seed: { type: 'string', default: '1' },
+    pause: { type: 'string' },
   })
-  const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
-  if (!(minutes > 0) || !Number.isSafeInteger(seed))
-    throw new Error(`Expected --minutes above 0 and a whole --seed, got ${values.minutes} and ${values.seed}`)
-  const pauseMs = values.pause === undefined ? undefined : Number(values.pause)
-  if (pauseMs !== undefined && !(pauseMs > 0))
-    throw new Error(`Expected --pause with milliseconds above 0, got ${values.pause}`)
+  const [extra] = positionals
+  if (extra !== undefined) refuse(`expected no argument, got ${JSON.stringify(extra)}`)
+  const positive = (option: string, text: string): number =>
+    Number(text) > 0 && Number.isFinite(Number(text))
+      ? Number(text)
+      : refuse(`expected --${option} to be a number above 0, got ${JSON.stringify(text)}`)
+  const minutes = positive('minutes', values.minutes)
+  const seed = wholeNumber('seed', values.seed, 0)
+  const pauseMs = values.pause === undefined ? undefined : positive('pause', values.pause)
   const result = await soak({ minutes, seed, pauseMs, report: print })
   const { faults, findings, records } = result
   for (const finding of findings.slice(0, PRINTED)) printFinding(finding, seed)
