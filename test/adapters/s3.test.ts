@@ -20,7 +20,10 @@ names('are the prefix of the URL, the key and a last character that no key conta
   )
   const fake = await startFakeS3(({ what }) =>
     what === 'GET list'
-      ? { status: 200, body: `<ListBucketResult>${listed.join('')}</ListBucketResult>` }
+      ? {
+          status: 200,
+          body: `<ListBucketResult><IsTruncated>false</IsTruncated>${listed.join('')}</ListBucketResult>`,
+        }
       : undefined,
   )
   const blobs = await openS3Blobs(fake.url.replace('/bucket', '/bucket/pre/fix'))

@@ -179,6 +179,45 @@ s3('a truncated body is an error of its stream, not an end', async () => {
   server.close()
 })
 
+const listed = '<Contents><Key>k,</Key><Size>1</Size></Contents>'
+for (const [what, body] of [
+  ['a failure with status 200', refusalOf(200, 'InternalError').body ?? ''],
+  ['cut off', `<ListBucketResult><IsTruncated>true</IsTruncated>${listed}`],
+  ['without the mark whether it is complete', `<ListBucketResult>${listed}</ListBucketResult>`],
+] as const)
+  s3(`a list that is ${what} is a failure, not the end`, async () => {
+    const { blobs, close } = await openOn(({ what }, nth) =>
+      what === 'GET list' && nth > 0 ? { status: 200, body } : undefined,
+    )
+    await failureOf(Array.fromAsync(blobs.list('')), 'unavailable')
+    await close()
+  })
+
+s3('a list of uploads that is a failure with status 200 is a failure, not the end', async () => {
+  const { blobs, close } = await openOn(({ what }) =>
+    what === 'GET uploads' ? refusalOf(200, 'InternalError') : undefined,
+  )
+  await failureOf(Array.fromAsync(blobs.listUploads()), 'unavailable')
+  await close()
+})
+
+s3('a body whose end cannot be recognized is a failure', async () => {
+  const server = createServer((request, response) => {
+    if (request.url?.includes('list-type')) return response.end('<ListBucketResult></ListBucketResult>')
+    response.socket?.end('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nonly this')
+    return undefined
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const blobs = await openS3Blobs(`s3://KEY:SECRET@127.0.0.1:${port}/bucket?tls=false`)
+  const read = blobs.get('cut').then(buffer)
+  await failureOf(read, 'unavailable')
+  await blobs.close()
+  server.closeAllConnections()
+  server.close()
+})
+
 const openings = suite('opening s3')
 const opening = together(openings)
 

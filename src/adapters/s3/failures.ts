@@ -1,5 +1,6 @@
 import { S3Errors } from '@bradenmacdonald/s3-lite-client'
 import { AppError, messageOf } from '../../errors.ts'
+import { rootOf, textOf } from './xml.ts'
 
 /** Returns the error code of S3, if there is one. */
 export const codeOf = (error: unknown): string | undefined =>
@@ -16,6 +17,19 @@ export const mayPass = (error: unknown): boolean => {
   if (error instanceof AppError) return error.retryable
   const status = statusOf(error)
   return status === undefined || status >= 500 || status === 429 || codeOf(error) === 'RequestTimeout'
+}
+
+/**
+ * Throws unless the reply has this outermost element, as a whole: S3 may send status 200 before it knows the outcome, and
+ * report the failure in the body.
+ */
+export const demandRoot = (xml: string, name: string): void => {
+  if (rootOf(xml) === name && xml.trimEnd().endsWith(`</${name}>`)) return
+  const [code, message] = [
+    textOf(xml, 'Code') ?? 'InternalError',
+    textOf(xml, 'Message') ?? 'no reason given',
+  ]
+  throw new S3Errors.ServerError(500, code, message)
 }
 
 const BAD_PARTS = new Set<unknown>(['InvalidPart', 'InvalidPartOrder', 'EntityTooSmall', 'MalformedXML'])

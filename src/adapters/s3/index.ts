@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import {
@@ -12,10 +13,10 @@ import { Sender } from '../shared/sender.ts'
 import { parseAddress } from './address.ts'
 import { Client } from './client.ts'
 import { bytesOf } from './exchange.ts'
-import { appErrorOf, isMissing, openingErrorOf, statusOf } from './failures.ts'
+import { appErrorOf, demandRoot, isMissing, openingErrorOf, statusOf } from './failures.ts'
 import { Multipart, type Stat } from './multipart.ts'
 import { put, putWhole } from './put.ts'
-import { elementsOf, required, textOf } from './xml.ts'
+import { elementsOf, required } from './xml.ts'
 
 /**
  * Opens blobs in a bucket. Rejects with `bad_request` and a remedy if the bucket is missing or S3 refuses the key,
@@ -32,6 +33,10 @@ export const openS3Blobs = async (url: string): Promise<Blobs> => {
   }
   return new S3Blobs(client, address.place)
 }
+
+/** Whether a body that is cut off can be recognized. The end of a connection alone proves nothing. */
+const hasEnd = ({ headers }: IncomingMessage): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 
 class S3Blobs implements Blobs {
   readonly backend = 's3'
@@ -59,6 +64,10 @@ class S3Blobs implements Blobs {
     const headers = range && { range: `bytes=${range.from}-${range.to ?? ''}` }
     try {
       const response = await this.#client.send({ method: 'GET', key, headers })
+      if (!hasEnd(response)) {
+        response.destroy()
+        throw new AppError('unavailable', `S3 sent blob ${key} without its length`)
+      }
       const bytes = Readable.from(this.#named(bytesOf(response)), { objectMode: false })
       return bytes.once('close', () => response.destroy()) // the generator is not entered if nothing is read
     } catch (error) {
@@ -132,11 +141,12 @@ class S3Blobs implements Blobs {
     let after: Record<string, string> = {}
     for (;;) {
       const xml = await this.#client.control('GET', { 'list-type': '2', prefix: asked, ...after })
+      demandRoot(xml, 'ListBucketResult')
       for (const object of elementsOf(xml, 'Contents')) {
         const key = this.#client.keyOf(required(object, 'Key'))
         if (key?.startsWith(prefix)) yield { key, size: Number(required(object, 'Size')) }
       }
-      if (textOf(xml, 'IsTruncated') !== 'true') return
+      if (required(xml, 'IsTruncated') !== 'true') return
       after = { 'continuation-token': required(xml, 'NextContinuationToken') }
     }
   }

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
-import { S3Errors } from '@bradenmacdonald/s3-lite-client'
 import { AppError, isAppError } from '../../errors.ts'
 import type { BlobInfo, PendingUpload, UploadedPart } from '../../ports/blobs.ts'
 import { badPart, checkedKey, checkedPartNumber, checkedParts, sizedBytes } from '../shared/blobKeys.ts'
 import { type Body, bodyOf, type Client } from './client.ts'
-import { codeOf } from './failures.ts'
-import { elementsOf, required, rootOf, textOf } from './xml.ts'
+import { codeOf, demandRoot } from './failures.ts'
+import { elementsOf, required } from './xml.ts'
 
 /** A stored blob with its ETag in S3. */
 export interface Stat extends BlobInfo {
@@ -50,7 +49,10 @@ export class Multipart {
     let lost = false
     const onRetry = () => (lost = true)
     try {
-      failInBody(await this.#client.control('POST', { uploadId }, { key, payload, onRetry }))
+      demandRoot(
+        await this.#client.control('POST', { uploadId }, { key, payload, onRetry }),
+        'CompleteMultipartUploadResult',
+      )
     } catch (error) {
       // The response to the first request was lost: S3 has completed the upload and no longer knows it.
       const done = lost && codeOf(error) === 'NoSuchUpload' && (await this.#stat(key))?.etag === etagOf(parts)
@@ -75,6 +77,7 @@ export class Multipart {
     let after: Record<string, string> = {}
     for (;;) {
       const xml = await this.#client.control('GET', { uploads: '', ...after })
+      demandRoot(xml, 'ListMultipartUploadsResult')
       for (const upload of elementsOf(xml, 'Upload')) {
         const key = this.#client.keyOf(required(upload, 'Key'))
         if (key === null) continue
@@ -84,7 +87,7 @@ export class Multipart {
           begun_at: new Date(required(upload, 'Initiated')).toISOString(),
         }
       }
-      if (textOf(xml, 'IsTruncated') !== 'true') return
+      if (required(xml, 'IsTruncated') !== 'true') return
       after = {
         'key-marker': required(xml, 'NextKeyMarker'),
         'upload-id-marker': required(xml, 'NextUploadIdMarker'),
@@ -118,16 +121,6 @@ const completionOf = (parts: readonly UploadedPart[]): string => {
       `<Part><PartNumber>${number}</PartNumber><ETag>"${etag}"</ETag></Part>`,
   )
   return `<CompleteMultipartUpload>${listed.join('')}</CompleteMultipartUpload>`
-}
-
-/** S3 may send status 200 before it knows the outcome, and report the failure in the body. */
-const failInBody = (xml: string): void => {
-  if (rootOf(xml) === 'CompleteMultipartUploadResult') return
-  const [code, message] = [
-    textOf(xml, 'Code') ?? 'InternalError',
-    textOf(xml, 'Message') ?? 'no reason given',
-  ]
-  throw new S3Errors.ServerError(500, code, message)
 }
 
 /** The ETag that S3 computes for a blob of parts, unless it encrypts with its own keys. */
