@@ -116,8 +116,8 @@ export const followEnvironment = (
   }
 }
 
-/** The longest time that a client follows one stream. */
-const FOLLOW_MS = 240_000
+/** The longest time that a client follows one stream: faults in a row delay a run for minutes on a loaded machine. */
+const FOLLOW_MS = 900_000
 
 /** Publishes an event and follows its stream until it is complete. */
 export const followEvent = async (

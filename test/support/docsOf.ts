@@ -1,20 +1,34 @@
 import type { Recorded } from '../../src/events/event.ts'
+import type { Change, Doc } from '../../src/ports/readModels.ts'
 import type { Projection } from '../../src/projections/projection.ts'
-import type { Doc } from '../../src/ports/readModels.ts'
 
 /** The documents of a projection after these facts, by id. */
 export const docsOf = <D extends Doc>(
   projection: Projection<D>,
   facts: readonly Recorded[],
+  onChange: (change: Change<D>) => void = () => {},
 ): ReadonlyMap<string, D> => {
   const docs = new Map<string, D>()
   for (const fact of facts) {
     if (!projection.handles.includes(fact.event.type)) continue
     for (const id of projection.idsOf(fact)) {
-      const doc = projection.evolve(docs.get(id) ?? null, fact, id)
-      if (doc) docs.set(id, doc)
+      const before = docs.get(id) ?? null
+      const after = projection.evolve(before, fact, id)
+      onChange({ before, after, cursor: fact.cursor })
+      if (after) docs.set(id, after)
       else docs.delete(id)
     }
+  }
+  return docs
+}
+
+/** The documents of a projection and their summaries, which are stored beside them. */
+export const allDocsOf = (projection: Projection, facts: readonly Recorded[]): Doc[] => {
+  const changes: Change[] = []
+  const docs = [...docsOf<Doc>(projection, facts, (change) => void changes.push(change)).values()]
+  for (const { evolve } of projection.summarize?.(changes).values() ?? []) {
+    const summary = evolve(undefined)
+    if (summary) docs.push(summary)
   }
   return docs
 }

@@ -1,4 +1,7 @@
 import * as assert from 'uvu/assert'
+import type { Doc } from '../../../src/ports/readModels.ts'
+import { runs } from '../../../src/projections/runs.ts'
+import { allDocsOf } from '../../support/docsOf.ts'
 import { suite } from '../../support/suite.ts'
 import type { Frame, Records, Transcript } from '../records.ts'
 import type { Rule } from './finding.ts'
@@ -289,6 +292,17 @@ stale('a stored document is old', () => {
     docs: model.docs.map((doc) => ({ ...doc, event_type: 'x' })),
   }))
   finds({ ...recordsOf(), models }, 'stale read', /Read model events: 1 are missing, 1 are stale/)
+})
+stale('a statistic is wrong', () => {
+  const { log, models } = recordsOf()
+  const docs = allDocsOf(runs, log)
+  const withRuns = (stored: readonly Doc[]) => ({
+    ...recordsOf(),
+    models: [...models, { name: 'runs', docs: stored, checkpoint: log.at(-1)?.cursor ?? '' }],
+  })
+  assert.equal(check(withRuns(docs)), [])
+  const counted = docs.map((doc) => ('summary_id' in doc ? { ...doc, tallies: {} } : doc))
+  finds(withRuns(counted), 'stale read', /Read model runs: (\d+) are missing, \1 are stale/)
 })
 stale('a file has old content', () => {
   const version = (etag: string, acknowledged: boolean) => ({ path: 'a', etag, acknowledged })

@@ -1,7 +1,7 @@
 import type { Doc } from '../../../src/ports/readModels.ts'
 import { allProjections } from '../../../src/projections/index.ts'
 import type { Projection } from '../../../src/projections/projection.ts'
-import { docsOf } from '../../support/docsOf.ts'
+import { allDocsOf } from '../../support/docsOf.ts'
 import type { Records, StoredModel } from '../records.ts'
 import { type Finding, findingOf } from './finding.ts'
 
@@ -22,11 +22,10 @@ const checkModel = (
   { log, quietAt }: Pick<Records, 'log' | 'quietAt'>,
 ): Finding[] => {
   const upTo = checkpoint > quietAt ? checkpoint : quietAt // a node that stops leaves the last facts to its next start
-  const folded = docsOf(
+  const expected = allDocsOf(
     projection,
     log.filter(({ cursor }) => cursor <= upTo),
-  )
-  const expected = [...folded.values()].map(textOf)
+  ).map(textOf)
   const stored = docs.map(textOf)
   const [wanted, got] = [new Set(expected), new Set(stored)]
   const missing = expected.filter((text) => !got.has(text))
