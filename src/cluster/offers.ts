@@ -96,16 +96,21 @@ export const takeOffers = (
         : `${claimer.worker_id} no`,
     )
   const stop = hints.on('offered', (text) => {
-    if (!text.startsWith(`${claimer.worker_id} `)) return
-    const run = JSON.parse(text.slice(claimer.worker_id.length + 1)) as WantedRun
-    if (!claimer.hasRoom(run.cause.env_id)) return
-    claimer.take(run).catch((error: unknown) =>
-      logger.warn('An offered run could not be claimed', {
-        run_id: run.plan.run_id,
-        error: messageOf(error),
-      }),
-    )
+    if (text.startsWith(`${claimer.worker_id} `)) void take(text.slice(claimer.worker_id.length + 1))
   })
+  /** Never rejects: another build may offer runs that this one cannot read. */
+  const take = async (json: string): Promise<void> => {
+    let run: WantedRun | undefined
+    try {
+      run = JSON.parse(json) as WantedRun
+      if (claimer.hasRoom(run.cause.env_id)) await claimer.take(run)
+    } catch (error) {
+      logger.warn('An offered run could not be claimed', {
+        run_id: run?.plan?.run_id,
+        error: messageOf(error),
+      })
+    }
+  }
   const announcing = setInterval(announce, ANNOUNCE_MS)
   announce()
   signal.addEventListener(

@@ -64,6 +64,26 @@ offering('is claimed by a worker that learned of it only by the offer', async (c
   await worker.stop({ drainMs: 10 })
 })
 
+offering('that cannot be read does not end the node, which takes the next one', async (context) => {
+  const { node, hints, stop } = context
+  const { worker, held } = openWorker(node)
+  const warned: string[] = []
+  const logger = { ...silent, warn: (message: string) => void warned.push(message) }
+  const hasRoom = new Promise((resolve) => hints.on('room', resolve))
+  const offers = new Offers(hints, directory)
+  takeOffers(worker, hints, { signal: stop.signal, logger })
+  await hasRoom
+  for (const text of ['{"plan":', 'null', '{"plan":{}}'])
+    hints.publish('offered', `${worker.worker_id} ${text}`)
+  ask(context, offers)
+  await until(() => held.length === 1)
+  assert.equal(
+    warned,
+    Array.from({ length: 3 }, () => 'An offered run could not be claimed'),
+  )
+  await worker.stop({ drainMs: 10 })
+})
+
 offering('that no worker takes is requested in the log, and runs once', async (context) => {
   const { node } = context
   const made: WantedRun[] = []
