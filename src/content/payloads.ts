@@ -6,6 +6,7 @@ import { AHEAD_BYTES, type Reservation } from './fileQuota.ts'
 import type { Payload } from '../events/payload.ts'
 import { jsonBytes, RawJson, StoredJson } from '../events/rawJson.ts'
 import { type JsonContent, openJson } from './jsonContent.ts'
+import { listBytes, parseList, sha256Of } from './jsonList.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { newId } from '../ids.ts'
 import type { Blobs } from '../ports/blobs.ts'
@@ -57,12 +58,27 @@ export class Payloads {
     const surelySmall = INLINE_BYTES / MOST_PER_ROUGH_BYTE
     if (roughBytes(value, surelySmall) < surelySmall) return { value }
     const bytes = jsonBytes(value)
-    if (bytes.length <= INLINE_BYTES && !hasManyContainers(bytes)) return { value }
+    if (isSmall(bytes)) return { value }
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     const key = 'key' in place ? place.key : `${folderOf(place.env_id, this.#now())}${sha256}.json`
+    return { ref: await this.#put({ key, size: bytes.length, sha256 }, bytes, room) }
+  }
+
+  /** The same for a list of any length under a key. Other work continues meanwhile. */
+  async keepList<Element>(
+    list: readonly Element[],
+    { key }: { readonly key: string },
+    room?: Reservation,
+  ): Promise<Payload<Element[]>> {
+    const bytes = await listBytes(list)
+    if (isSmall(bytes)) return { value: [...list] }
+    return { ref: await this.#put({ key, size: bytes.length, sha256: await sha256Of(bytes) }, bytes, room) }
+  }
+
+  async #put(ref: PayloadRef, bytes: Buffer, room?: Reservation): Promise<PayloadRef> {
     await room?.cover(bytes.length)
-    await this.#blobs.put(key, bytes)
-    return { ref: { key, size: bytes.length, sha256 } }
+    await this.#blobs.put(ref.key, bytes)
+    return ref
   }
 
   /** Stores bytes of unknown size as a blob, unless there are at most `inlineBytes`; these are returned. */
@@ -152,14 +168,28 @@ export class Payloads {
   async load({ value, ref }: Payload): Promise<unknown> {
     if (!ref) return value ?? null
     const bytes = await buffer(await this.#blobs.get(ref.key))
-    if (createHash('sha256').update(bytes).digest('hex') !== ref.sha256)
-      throw new AppError(
-        'internal_server_error',
-        `The blob ${ref.key} is damaged: expected ${ref.size} bytes with the SHA-256 ${ref.sha256}, got ${bytes.length} other bytes`,
-      )
+    demandWhole(ref, bytes, createHash('sha256').update(bytes).digest('hex'))
     return JSON.parse(bytes.toString())
   }
+
+  /** The same for a list of any length. Other work continues meanwhile. */
+  async loadList(ref: PayloadRef): Promise<unknown[]> {
+    const bytes = await buffer(await this.#blobs.get(ref.key))
+    demandWhole(ref, bytes, await sha256Of(bytes))
+    return parseList(bytes)
+  }
 }
+
+const demandWhole = ({ key, size, sha256 }: PayloadRef, bytes: Buffer, found: string): void => {
+  if (found === sha256) return
+  throw new AppError(
+    'internal_server_error',
+    `The blob ${key} is damaged: expected ${size} bytes with the SHA-256 ${sha256}, got ${bytes.length} other bytes`,
+  )
+}
+
+/** Whether JSON may be inside a fact. */
+const isSmall = (bytes: Buffer): boolean => bytes.length <= INLINE_BYTES && !hasManyContainers(bytes)
 
 /** Counts opening brackets, also those in texts. */
 const hasManyContainers = (json: Buffer): boolean => {

@@ -135,7 +135,7 @@ export const openViews = async (
       ...names.map((name) => progress.reach(name, cursor, until)),
     ])
   }
-  const directory = new Directory((ref) => payloads.load({ ref }))
+  const directory = new Directory((ref) => payloads.loadList(ref))
   await seed(directory, collections, await seedable(store, progress, signal))
   void keepGoing('The directory', (until) => directory.run(store, until), { ...background, signal })
   return {

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { Payloads, payloadsOf } from '../../src/content/payloads.ts'
+import { messageOf } from '../../src/errors.ts'
 import { RawJson } from '../../src/events/rawJson.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { suite } from '../support/suite.ts'
@@ -40,6 +41,19 @@ payloads('of one byte more goes to the blobs, and comes back', async ({ payloads
     assert.is(kept.ref?.size, Buffer.byteLength(JSON.stringify(value)))
     assert.is((await blobs.head(kept.ref?.key ?? ''))?.size, kept.ref?.size)
     assert.equal(await payloads.load(kept), value)
+  }
+})
+
+payloads('that is damaged is refused, also if it is JSON', async ({ payloads, blobs }) => {
+  const list = Array.from({ length: 3000 }, (_, n) => ({ name: `f${n}`.padEnd(30) }))
+  const { ref } = await payloads.keepList(list, { key: 'builds/x.json' })
+  assert.ok(ref)
+  assert.equal(await payloads.loadList(ref), list)
+  const text = JSON.stringify(list)
+  for (const damaged of [text.replace('f7', 'f8'), text.slice(0, 1000), '']) {
+    await blobs.put(ref.key, Buffer.from(damaged))
+    for (const load of [() => payloads.load({ ref }), () => payloads.loadList(ref)])
+      assert.match(await load().then(String, messageOf), /builds\/x\.json is damaged: expected \d+ bytes/)
   }
 })
 

@@ -1,8 +1,9 @@
-import { type FunctionChanges, functionChanges } from '../../domain/functionChanges.ts'
+import type { FunctionChanges } from '../../domain/functionChanges.ts'
 import type { CommandDeps } from '../deps.ts'
 import { demandReadable } from '../projects/demandReadable.ts'
 import { projectFor } from '../projects/projectFor.ts'
 import { buildFor } from './buildFor.ts'
+import { changesBetween } from './changesBetween.ts'
 import { functionsOf } from './reserveWebhooks.ts'
 
 /** The changes of a deployment, and the build that it would replace. */
@@ -28,6 +29,9 @@ export const compareBuild = async (
   const build = await buildFor(deps, project_id, build_id)
   return hold(HEAP_PER_BYTE * (build.functions_ref?.size ?? 0), async () => {
     const functions = await functionsOf(deps, build)
-    return { against: deployed?.build_id ?? null, ...functionChanges(deployed?.functions ?? [], functions) }
+    return {
+      against: deployed?.build_id ?? null,
+      ...(await changesBetween(deployed?.functions ?? [], functions)),
+    }
   })
 }

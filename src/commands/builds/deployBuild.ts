@@ -8,6 +8,7 @@ import { buildFor } from './buildFor.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectFor } from '../projects/projectFor.ts'
 import { webhooksIn } from '../../domain/webhook.ts'
+import { changesBetween } from './changesBetween.ts'
 import { checkFunctions } from './checkFunctions.ts'
 import { functionsOf, reserveWebhooks } from './reserveWebhooks.ts'
 import { retryLate } from '../projects/retryLate.ts'
@@ -44,7 +45,7 @@ export const deployBuild = async (
     verified = list.filter(({ webhook }) => webhook?.verify)
     const replaced = views.directory.projectById(project_id)?.deployed
     isUnknown = replaced?.unreadable !== undefined
-    changes = functionChanges(replaced?.functions ?? [], list)
+    changes = await changesBetween(replaced?.functions ?? [], list)
     checkFunctions(deps, env_id, { project_id, place: 'deployed', count: list.length })
     const fence = await aggregates.projects.read(stream, (state) => {
       const project = activeProject(state)

@@ -25,7 +25,7 @@ export const functionsOf = async (
 ): Promise<readonly FunctionSpec[]> => {
   if (functions || !ref) return functions ?? []
   try {
-    return (await payloads.load({ ref })) as FunctionSpec[]
+    return (await payloads.loadList(ref)) as FunctionSpec[]
   } catch (error) {
     if (isRetryable(error)) throw error
     const message = `The functions of the build cannot be read: ${messageOf(error)}. Upload the build again with a new id`

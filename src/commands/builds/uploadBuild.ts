@@ -100,7 +100,7 @@ const storeBuild = async (
   const storage_path = buildKey({ project_id, build_id, hash })
   const withZip: Reservation = { ...room, cover: (bytes) => room.cover(size + bytes) }
   const putZip = () => blobs.put(storage_path, createReadStream(file))
-  const putList = () => payloads.keep([...functions], { key: functionsKey(storage_path) }, withZip)
+  const putList = () => payloads.keepList(functions, { key: functionsKey(storage_path) }, withZip)
   const kept = await putList()
   await putZip()
   /** A refused upload of the same build may have removed its content, because it did not know of this one. */

@@ -81,7 +81,7 @@ export const adapted = async (
         'bad_request',
         `functions_ref: expected at most ${MAX_FUNCTIONS_BYTES} bytes in the file`,
       )
-    checkList(await payloads.load({ ref }))
+    checkList(await payloads.loadList(ref))
   }
   const hash = hasZip ? event.hash : NO_ZIP
   if (event.type === 'BuildDeployed') return { ...fact, event: { ...event, hash } }

@@ -1,0 +1,28 @@
+/** Processor time, milliseconds. */
+const cpuMs = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
+/**
+ * Measures the processor time of this process during some work: all of it, and the most between two turns of the event loop.
+ * Unlike wall-clock time, it does not depend on other processes.
+ */
+export const longestTurn = async (
+  work: () => Promise<unknown>,
+): Promise<{ longestMs: number; allMs: number }> => {
+  let [isOver, longestMs, last] = [false, 0, cpuMs()]
+  const began = last
+  const watching = (async () => {
+    while (!isOver) {
+      await new Promise(setImmediate)
+      const now = cpuMs()
+      longestMs = Math.max(longestMs, now - last)
+      last = now
+    }
+  })()
+  await work()
+  isOver = true
+  await watching
+  return { longestMs, allMs: cpuMs() - began }
+}
