@@ -16,6 +16,7 @@ import { endLeftoverChildren } from './process/leftoverChildren.ts'
 import { lazyMetrics } from './process/metrics/index.ts'
 import type { Sources } from './process/metrics/sources.ts'
 import { openLog } from './process/openLog.ts'
+import type { OpenedSandbox } from './process/openSandbox.ts'
 import { openNode } from './process/openNode.ts'
 import { openOperator } from './process/openOperator.ts'
 import { Outages } from './process/outages.ts'
@@ -85,22 +86,15 @@ export const start = async (
     const secrets = openSecrets(config, (message) => logger.warn(message))
     const leftovers = endLeftoverChildren(config.dataDir)
     if (leftovers > 0) logger.warn('Child processes of an earlier service were ended', { leftovers })
-    const { roles } = config
-    const runsCode = roles.has('api') || roles.has('worker')
-    const sandbox = runsCode
-      ? await (await import('./process/openSandbox.ts')).openSandbox({ config, codeDir, logger, onClose })
-      : null
-    if (sandbox)
-      logger.info(`Functions run in the ${sandbox.info.tier} tier`, { reason: sandbox.info.reason })
     const outages = new Outages(logger)
     const readiness = new Readiness(stopping.signal, outages)
     const notReady = () => readiness.reason
     const status = { ...about, start_time: clock.iso() }
-    const info = sandbox?.info ?? null
     const requests = new RequestMeter()
     const sources: Sources = { about, config, readiness, outages, requests }
     const metrics = lazyMetrics(sources)
     let operator: Operator | null = null
+    let sandbox: OpenedSandbox | null = null
     const readyDetails = () => ({
       ...(readiness.building.length > 0 && { building: readiness.building }),
       ...(outages.current.length > 0 && { outages: outages.current }),
@@ -114,7 +108,9 @@ export const start = async (
         about: status,
         notReady,
         readyDetails,
-        sandbox: info,
+        get sandbox() {
+          return sandbox?.info ?? null // chosen after the server listens
+        },
         trustedProxies: config.trustedProxies,
         corsOrigins: config.corsOrigins,
         requests,
@@ -127,14 +123,19 @@ export const start = async (
     const server = await listen(front, { ...config, logger, onAccepted: () => turns.accepted() })
     onClose(() => server.close())
 
-    const patiently = openPatience({
-      logger,
-      signal: AbortSignal.any([stopping.signal, givenUp]),
-      waiting: (reason) => {
-        readiness.waitFor(reason)
-        stalled(reason)
-      },
-    })
+    const signal = AbortSignal.any([stopping.signal, givenUp])
+    const waiting = (reason: string | null) => {
+      readiness.waitFor(reason)
+      stalled(reason)
+    }
+    const { roles } = config
+    const runsCode = roles.has('api') || roles.has('worker')
+    if (runsCode) {
+      const { openSandbox } = await import('./process/openSandbox.ts')
+      sandbox = await openSandbox({ config, codeDir, logger, onClose, signal, waiting })
+      logger.info(`Functions run in the ${sandbox.info.tier} tier`, { reason: sandbox.info.reason })
+    }
+    const patiently = openPatience({ logger, signal, waiting })
     const { engines, keys } = await openEngines(config, {
       logger,
       patiently,
@@ -192,7 +193,7 @@ export const start = async (
     if (roles.has('saga')) await (await import('./process/roles/saga.ts')).startSagas(node)
     const listens = `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${server.port}`
     const url = config.publicUrl ?? listens
-    if (roles.has('api') && runtime) {
+    if (roles.has('api') && runtime && sandbox) {
       const { createApi } = await import('./process/roles/api.ts')
       const publicUrl = () => url
       const given = {
@@ -207,7 +208,7 @@ export const start = async (
         readyDetails,
         engineStates: () => engineStates(config, outages, engines.hints),
       }
-      const { app, openCounts } = createApi(node, { ...given, about: status, sandbox: info })
+      const { app, openCounts } = createApi(node, { ...given, about: status, sandbox: sandbox.info })
       sources.openCounts = openCounts
       server.serve(app)
       tls?.serve(app)

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isAppError } from '../errors.ts'
+import { AppError, isAppError } from '../errors.ts'
 import { silent } from '../logger.ts'
 import { type Check, checked, failed, ok } from './checks/check.ts'
 import { checkDataDir } from './checks/dataDir.ts'
@@ -38,6 +38,7 @@ export const checkMachine = async (): Promise<readonly Check[]> => {
 /** Starts a child as the service would, with files that are removed again. */
 const checkOwnSandbox = (config: Config): Promise<readonly Check[]> =>
   checked('sandbox', 'see docs/operations.md, The sandbox', async () => {
+    const tooSlow = new AbortController()
     const dataDir = mkdtempSync(join(tmpdir(), 'svc-doctor-'))
     const closers: (() => void)[] = []
     const folders = [dataDir]
@@ -47,6 +48,8 @@ const checkOwnSandbox = (config: Config): Promise<readonly Check[]> =>
         codeDir: null,
         logger: silent,
         onClose: (close) => void closers.push(close),
+        signal: tooSlow.signal,
+        waiting: (reason) => reason !== null && tooSlow.abort(new AppError('unavailable', reason)),
       })
       folders.push(cacheDir)
       return [checkSandbox(info, config.sandbox)]

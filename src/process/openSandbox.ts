@@ -24,6 +24,10 @@ interface Given {
   readonly codeDir: string | null
   readonly logger: Logger
   readonly onClose: (close: () => void) => void
+  /** Ends the wait for a busy machine. */
+  readonly signal?: AbortSignal
+  /** Receives the reason why the start waits for the first child; null when that is over. */
+  readonly waiting?: (reason: string | null) => void
   readonly openUsers?: () => Promise<ChildUsers>
 }
 
@@ -63,14 +67,14 @@ type Place = Pick<OpenedSandbox, 'cacheDir' | 'codeDir'> & {
 export const openSandbox = async (given: Given): Promise<OpenedSandbox> => {
   const { config, logger } = given
   const isRoot = process.getuid?.() === 0
-  const opened = isRoot ? await openWithUsers(given) : await openIn(config, ownPlace(given))
+  const opened = isRoot ? await openWithUsers(given) : await openIn(given, ownPlace(given))
   if (typeof opened !== 'string') return opened
   if (!isRoot || (config.sandbox === 'namespace' && !config.allowRoot)) throw unavailable(config, opened)
   const problem = `The service runs as root, and its children cannot run as users of their own: ${opened}`
   if (!config.allowRoot)
     throw new AppError('unavailable', `${problem}. Run it as another user, or set SVC_ALLOW_ROOT=1`)
   logger.warn(problem)
-  const asRoot = await openIn(config, ownPlace(given))
+  const asRoot = await openIn(given, ownPlace(given))
   if (typeof asRoot === 'string') throw unavailable(config, asRoot)
   return asRoot
 }
@@ -102,7 +106,7 @@ const openWithUsers = async (given: Given): Promise<OpenedSandbox | string> => {
   } catch (error) {
     return messageOf(error)
   }
-  const opened = await openIn(given.config, openPlace(given, users))
+  const opened = await openIn(given, openPlace(given, users))
   if (typeof opened === 'string') users.close()
   else given.onClose(() => users.close())
   return opened
@@ -126,10 +130,17 @@ const openPlace = ({ config, codeDir }: Given, users: ChildUsers): Place => {
 }
 
 const openIn = async (
-  config: Config,
+  { config, signal, waiting = () => {}, logger }: Given,
   { cacheDir, codeDir, code, options }: Place,
 ): Promise<OpenedSandbox | string> => {
-  const chosen = await chooseSandbox(config.sandbox, code, options)
+  let isWaiting = false
+  const onSlow = (reason: string) => {
+    isWaiting = true
+    logger.warn(reason)
+    waiting(reason)
+  }
+  const chosen = await chooseSandbox(config.sandbox, code, options, { ...(signal && { signal }), onSlow })
+  if (isWaiting) waiting(null)
   if (typeof chosen === 'string') return chosen
   const { sandbox, tier, reason } = chosen
   const { node, users, recordChild } = options

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { endedWithParent, limited, nodeCommand, type Sandbox } from './processSandbox.ts'
 import { seccompFilter } from './seccomp.ts'
@@ -87,9 +87,14 @@ const NAMESPACES = [
 const ALL_LIBRARIES = ['/lib', '/lib64', '/usr/lib']
 
 /** The files that Node is linked with, and the loader, by the paths at which the loader looks for them. */
-export const librariesOf = (node: string, ldd: string | null): string[] => {
+export const librariesOf = async (node: string, ldd: string | null): Promise<readonly string[]> => {
   if (ldd === null) return ALL_LIBRARIES.filter((path) => existsSync(path))
-  const { stdout, error } = spawnSync(ldd, [node], { encoding: 'utf8', timeout: 5000 })
-  if (error) throw new Error(`${ldd} did not run: ${error.message}`, { cause: error })
-  return [...stdout.matchAll(/^\s*(?:\S+ => )?(\/\S+) \(/gm)].map(([, path = '']) => path)
+  const listed = await new Promise<string>((resolve, reject) => {
+    execFile(ldd, [node], (error, stdout) =>
+      error && typeof error.code !== 'number'
+        ? reject(new Error(error.message, { cause: error }))
+        : resolve(stdout),
+    )
+  })
+  return [...listed.matchAll(/^\s*(?:\S+ => )?(\/\S+) \(/gm)].map(([, path = '']) => path)
 }
