@@ -73,6 +73,8 @@ export type EnvEvent =
         readonly event_id: string
         readonly stream_id: string
         readonly run_ids: readonly string[]
+        /** The number of started runs, when there are more than `run_ids` contains. */
+        readonly runs?: number
         /** A defect of the service prevented the dispatch. */
         readonly error?: RunError
       }

@@ -28,6 +28,9 @@ export interface StreamState {
   forgotten: { readonly time: number; readonly revision: number } | null
 }
 
+/** The runs that `EventHandled` names: their ids, with the claims of the last part, are less than the 1 MiB of an append. */
+const MOST_NAMED = 10_000
+
 /** Most repeats are found among these: a request is repeated soon, after a crash or when another node took over. */
 const KEYED = 64
 
@@ -81,7 +84,7 @@ export type StreamCommand =
       readonly now: string
     }
   | {
-      /** Claims a part of the runs of an event, because all of them do not fit into one append. */
+      /** Claims a part of the runs of an event. `DispatchEvent` claims the last part. */
       readonly type: 'ClaimPart'
       readonly event_id: string
       readonly plans: readonly RunPlan[]
@@ -156,7 +159,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
       }
 
       case 'DispatchEvent': {
-        // I3: the first append claims all runs; a redelivery finds them claimed
+        // I3: a redelivery finds the runs claimed
         const claimed = state.undispatched.get(command.event_id)
         if (claimed === undefined) return []
         return handled(command, { ...command, plans: without(claimed, command.plans) }, command.now, claimed)
@@ -172,7 +175,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
         const { event_id, stream_id, error } = command
         const claimed = state.undispatched.get(event_id)
         if (claimed === undefined) return []
-        return [{ type: 'EventHandled', event_id, stream_id, run_ids: [...(claimed ?? [])], error }]
+        return [{ ...handledBy({ event_id, stream_id }, [...(claimed ?? [])]), error }]
       }
 
       case 'RequestRun':
@@ -253,14 +256,23 @@ const handled = (
   claimed: Iterable<string> | null = null,
 ): StreamEvent[] => [
   {
-    type: 'EventHandled',
-    event_id,
-    stream_id,
-    run_ids: [...(claimed ?? []), ...plans.map(runIdOf)],
+    ...handledBy({ event_id, stream_id }, [...(claimed ?? []), ...plans.map(runIdOf)]),
     ...(unread && { error: unread.error, unread_projects: [...unread.unread_projects] }),
   },
   ...plans.map((plan) => started(plan, worker_id, now)),
 ]
+
+/** Returns the fact that an event started these runs. */
+const handledBy = (
+  { event_id, stream_id }: { event_id: string; stream_id: string },
+  run_ids: readonly string[],
+): EventOf<'EventHandled'> => ({
+  type: 'EventHandled',
+  event_id,
+  stream_id,
+  run_ids: run_ids.slice(0, MOST_NAMED),
+  ...(run_ids.length > MOST_NAMED && { runs: run_ids.length }),
+})
 
 const runIdOf = ({ run_id }: RunPlan): string => run_id
 

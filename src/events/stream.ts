@@ -22,12 +22,14 @@ export const EventPublished = fact('EventPublished', {
   event_time: Time,
 })
 
-/** The event was dispatched to its handlers, which started these runs, if any. */
+/** The event was dispatched to its handlers, which started these runs, if any. Some `RunStarted` of them may come before. */
 export const EventHandled = fact('EventHandled', {
   event_id: Id,
   stream_id: Id,
   run_ids: Type.Array(Id),
-  /** Why the event could not be dispatched, so that it started no runs. */
+  /** The number of the runs, when there are more than `run_ids` contains. */
+  runs: Type.Optional(Type.Integer()),
+  /** Why the event could not be dispatched, so that it started no other runs. */
   error: Type.Optional(RunError),
   /** With an error: only these projects have not handled the event, because their functions could not be read. */
   unread_projects: Type.Optional(Type.Array(Id)),

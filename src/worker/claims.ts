@@ -1,4 +1,4 @@
-import { dispatchEvent } from '../commands/events/dispatchEvent.ts'
+import { type Claimed, Dispatch } from '../commands/events/dispatch.ts'
 import { claimRun } from '../commands/runs/claimRun.ts'
 import { claimsOf } from '../commands/runs/claimsOf.ts'
 import { isRetryable, stackOf } from '../errors.ts'
@@ -28,6 +28,8 @@ export class Claims {
   readonly #deps: ExecutionDeps
   readonly #worker: Claimant
   readonly #answeredMs: number
+  /** Those with parts that are not claimed yet. */
+  readonly #dispatches = new WeakMap<Recorded, Dispatch>()
 
   constructor(deps: ExecutionDeps, worker: Claimant, answeredMs: number = ANSWERED_MS) {
     this.#deps = deps
@@ -35,24 +37,33 @@ export class Claims {
     this.#answeredMs = answeredMs
   }
 
-  /** Claims the runs of a delivered event, or a delivered run. A claim that was stored before is found. */
-  async claim(delivered: Recorded, worker_id: string): Promise<readonly RunPlan[]> {
-    if (isHandledElsewhere(delivered.metadata)) return []
-    if (isOf(delivered, 'EventPublished')) {
-      const { event_id, stream_id } = delivered.event
-      const plans = await dispatchEvent(this.#deps, {
-        published: delivered,
-        worker_id,
-        maxRunDepth: this.#deps.maxRunDepth,
-      })
-      return plans ?? this.#claimedBefore(stream_id, (plan) => plan.event_id === event_id)
-    }
+  /**
+   * Claims a delivered run, or the next part of the runs of a delivered event. A claim that was stored before is found. After an
+   * error, the event is dispatched anew.
+   */
+  async claim(delivered: Recorded, worker_id: string): Promise<Claimed> {
+    if (isHandledElsewhere(delivered.metadata)) return { plans: [], isLast: true }
+    if (isOf(delivered, 'EventPublished')) return this.#claimPart(delivered, worker_id)
     if (isOf(delivered, 'RunRequested')) {
       const { run_id, stream_id } = delivered.event
       const plan = await claimRun(this.#deps, { requested: delivered, worker_id })
-      return plan ? [plan] : this.#claimedBefore(stream_id, (claimed) => claimed.run_id === run_id)
+      const plans = plan
+        ? [plan]
+        : await this.#claimedBefore(stream_id, (claimed) => claimed.run_id === run_id)
+      return { plans, isLast: true }
     }
-    return []
+    return { plans: [], isLast: true }
+  }
+
+  async #claimPart(published: Recorded<EventOf<'EventPublished'>>, worker_id: string): Promise<Claimed> {
+    const { event_id, stream_id } = published.event
+    const { maxRunDepth } = this.#deps
+    const dispatch = this.#dispatches.get(published) ?? new Dispatch(this.#deps, { published, maxRunDepth })
+    this.#dispatches.delete(published)
+    const claimed = await dispatch.claim(worker_id)
+    if (claimed?.isLast === false) this.#dispatches.set(published, dispatch)
+    if (claimed) return claimed
+    return { plans: await this.#claimedBefore(stream_id, (plan) => plan.event_id === event_id), isLast: true }
   }
 
   /** Reads the runs of a stream that this worker claimed by an append without a reply (W4). */

@@ -43,7 +43,7 @@ export class UntakenEvents {
   readonly #logger: Logger
   readonly #remembered: number
   readonly #lateMs: number
-  /** In the order of the log. */
+  /** In the order of their ages. */
   readonly #untaken = new Map<string, Waiting>()
   #after: Cursor | undefined
   /** A position before the first event that was not remembered, and its time. */
@@ -81,7 +81,7 @@ export class UntakenEvents {
     for (const [id, { at, after, env_id }] of this.#untaken) {
       if (at > before || ids.size === most) break
       if (!isWanted(id, env_id)) continue
-      first ??= after
+      if (first === undefined || after < first) first = after
       ids.add(id)
     }
     return first === undefined ? null : { after: first, ids }
@@ -124,11 +124,21 @@ export class UntakenEvents {
       case 'EventHandled':
         return void this.#untaken.delete(event.event_id)
       case 'RunStarted':
+        if (event.event_id !== undefined) this.#waitAnew(event.event_id)
+        return void this.#untaken.delete(event.run_id)
       case 'RunFailed':
       case 'RunCancelled':
         return void this.#untaken.delete(event.run_id)
       default:
     }
+  }
+
+  /** A part of the runs of an event was claimed. The others begin to wait. */
+  #waitAnew(event_id: string): void {
+    const waiting = this.#untaken.get(event_id)
+    if (!waiting) return
+    this.#untaken.delete(event_id)
+    this.#untaken.set(event_id, { ...waiting, at: clock.monotonic() })
   }
 
   #add(recorded: Recorded): void {

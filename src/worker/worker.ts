@@ -1,5 +1,6 @@
 import { IN_FLIGHT, MAX_CONCURRENT_RUNS } from './capacity.ts'
 import { setTimeout as delay } from 'node:timers/promises'
+import { PART_RUNS } from '../commands/events/planRuns.ts'
 import { requestedChildren } from '../commands/runs/requestedChildren.ts'
 import { storeRequest } from '../commands/runs/requestRun.ts'
 import { stopWorker } from '../commands/runs/stopWorker.ts'
@@ -72,6 +73,8 @@ const ROOMY = IN_FLIGHT / 4
  * W7: an event does not wait for a worker that is paused or does not hear: after some seconds, another worker takes it.
  * W8: a worker that stops leaves nothing behind: it returns what has not begun, and ends the rest. Otherwise it does not
  * say that it stopped, and recovery ends what is left.
+ * W9: an event with many handlers is claimed in parts. Its delivery is held between them, so a part is claimed when there is
+ * room, the other events of the organization take turns with it, and another worker can claim the rest.
  */
 export class Worker implements Claimer {
   readonly #deps: ExecutionDeps
@@ -109,8 +112,7 @@ export class Worker implements Claimer {
     this.#claims = new Claims(deps, claimant, options.answeredMs)
     const ahead: ClaimsAhead = {
       mayClaim: (org_id) => this.#mayClaim(org_id),
-      claim: (org_id, event) =>
-        this.#executions.claiming(org_id, () => this.#claimAhead(event), this.#runsOf(event)),
+      claim: (org_id, event) => this.#claimAhead(org_id, event),
     }
     this.#bypass = new Bypass(deps, ahead)
     const { untaken } = options
@@ -228,14 +230,20 @@ export class Worker implements Claimer {
     if (this.#held.size < ROOMY) this.#bypass.close()
   }
 
-  /** Claims an event before its delivery. The delivery claims it if this fails. */
-  async #claimAhead(event: Recorded): Promise<void> {
-    const worker_id = this.worker_id
+  /** Claims an event before its delivery, as far as the worker has room. The delivery claims the rest, or all if this fails. */
+  async #claimAhead(org_id: string, event: Recorded): Promise<void> {
     const id = subjectOf(event)
     if (await this.#direct.has(id)) return
+    const claim = async (): Promise<boolean> => {
+      const worker_id = this.worker_id
+      const { plans, isLast } = await this.claiming(id, () => this.#claims.claim(event, worker_id))
+      if (isLast) this.#direct.add(id)
+      this.#begin(plans, event, worker_id)
+      return isLast
+    }
     try {
-      const claimed = await this.claiming(id, () => this.#claims.claim(event, worker_id))
-      this.execute(claimed, event, worker_id)
+      const runs = this.#runsOf(event)
+      while (!(await this.#executions.claiming(org_id, claim, runs)) && this.#mayClaim(org_id));
     } catch (error) {
       this.#deps.logger.warn('An event could not be claimed ahead of its delivery', {
         event: event.id,
@@ -253,11 +261,12 @@ export class Worker implements Claimer {
     void this.#executions.claiming(org_id, () => this.#claimDelivered(org_id, delivery), runs)
   }
 
-  /** The number of runs that an event starts, as far as this node knows. */
+  /** The number of runs that the next claim of an event starts, as far as this node knows. */
   #runsOf({ event, metadata }: Recorded): number {
     if (event.type !== 'EventPublished') return 1
     const { directory } = this.#deps.views
-    return Math.max(1, directory.handlersOf(metadata.env_id ?? '', event.event_type).length)
+    const handlers = directory.handlersOf(metadata.env_id ?? '', event.event_type).length
+    return Math.min(PART_RUNS, Math.max(1, handlers))
   }
 
   async #claimDelivered(org_id: string, delivery: Delivery): Promise<void> {
@@ -268,9 +277,10 @@ export class Worker implements Claimer {
     if (!this.isOpen) return this.#held.add(org_id, delivery)
     const worker_id = this.worker_id
     try {
-      const claimed = await this.#claims.claim(event, worker_id)
-      delivery.ack() // W2
-      this.#begin(claimed, event, worker_id)
+      const { plans, isLast } = await this.#claims.claim(event, worker_id)
+      if (isLast) delivery.ack() // W2
+      else this.#held.add(org_id, delivery) // W9
+      this.#begin(plans, event, worker_id)
     } catch (error) {
       void this.#failed.settle(delivery, error) // it may wait for long
     }
@@ -318,7 +328,7 @@ export class Worker implements Claimer {
   async #claimChildrenOf(parent: RunPlan): Promise<void> {
     try {
       for (const requested of await requestedChildren(this.#deps, parent))
-        await this.#executions.claiming(this.#orgOf(requested), () => this.#claimAhead(requested))
+        await this.#claimAhead(this.#orgOf(requested), requested)
     } catch (error) {
       this.#deps.logger.warn('The child runs of a run could not be read', {
         run_id: parent.run_id,

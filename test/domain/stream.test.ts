@@ -181,6 +181,20 @@ dispatching('names no retry of a run that was claimed before', () => {
     .when({ ...dispatch, plans: [two] })
     .then({ ...handled, run_ids: ['one', 'two'] }, started(two))
 })
+dispatching('names ten thousand runs and the number of all, so that the fact fits into an append', () => {
+  const before = Array.from({ length: 40_000 }, (_, n) => ({ ...one, run_id: `run ${n}` }))
+  const claimed = before.map((each) => started(each))
+  const run_ids = before.slice(0, 10_000).map(({ run_id }) => run_id)
+  given(created, published, ...claimed)
+    .when({ ...dispatch, plans: [two] })
+    .then({ ...handled, run_ids, runs: 40_001 }, started(two))
+  given(created, published, ...claimed)
+    .when({ type: 'AbandonEvent', stream_id: 's', event_id: 'event', error })
+    .then({ ...handled, run_ids, runs: 40_000, error })
+  given(created, published, ...claimed.slice(0, 9999))
+    .when({ ...dispatch, plans: [two] })
+    .then({ ...handled, run_ids: [...run_ids.slice(0, 9999), 'two'] }, started(two))
+})
 dispatching('stores nothing for an event that does not exist', () => given(created).when(dispatch).then())
 dispatching(
   'that a defect prevents is recorded with the reason, unless the event was dispatched meanwhile',

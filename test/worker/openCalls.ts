@@ -1,6 +1,6 @@
 import { KeptPayloads } from '../../src/worker/keptPayloads.ts'
 import * as assert from 'uvu/assert'
-import { dispatchEvent } from '../../src/commands/events/dispatchEvent.ts'
+import { dispatchEvent } from '../support/dispatchEvent.ts'
 import { publishEvent } from '../../src/commands/events/publishEvent.ts'
 import { isOf, type Recorded } from '../../src/events/event.ts'
 import type { EventOf, EventType } from '../../src/events/index.ts'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { dispatchEvent } from '../../src/commands/events/dispatchEvent.ts'
+import { dispatchEvent } from '../support/dispatchEvent.ts'
 import { publishEvent } from '../../src/commands/events/publishEvent.ts'
 import type { HostCall } from '../../src/ports/runtime.ts'
 import { refusedWith } from '../commands/refusedWith.ts'

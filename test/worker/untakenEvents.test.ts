@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import { clock } from '../../src/clock.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { newId } from '../../src/ids.ts'
 import { openLogger } from '../../src/logger.ts'
@@ -75,6 +76,21 @@ for (const type of ['RunStarted', 'RunCancelled', 'RunFailed'] as const)
     await append({ ...exampleOf[type], run_id: 'r' })
     await until(() => watched.oldestMs === 0)
   })
+
+untaken('begin to wait anew when a part of the runs of an event was claimed', async ({ append, watch }) => {
+  const watched = await watch()
+  await append(published('a'))
+  await append(published('b'))
+  await until(() => watched.oldestMs > 20)
+  const before = clock.monotonic()
+  const part: DomainEvent = { ...exampleOf.RunStarted, run_id: 'r', event_id: 'a' }
+  await append(part, handled('b'))
+  await until(() => watched.waiting === 1)
+  assert.ok(watched.oldestMs <= clock.monotonic() - before)
+  await until(() => watched.late(0, 10, () => true)?.ids.has('a'))
+  await append(handled('a'))
+  await until(() => watched.waiting === 0)
+})
 
 untaken('are logged once when they wait too long, and once when all are taken', async (context) => {
   const { append, watch, lines } = context

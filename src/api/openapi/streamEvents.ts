@@ -88,10 +88,16 @@ export const envEvents: Events = {
     { description: 'An event was published' },
   ),
   'event:handled': Type.Object(
-    { event_id: Uuid, stream_id: Uuid, run_ids: Type.Array(Uuid), error: Type.Optional(RunError) },
+    {
+      event_id: Uuid,
+      stream_id: Uuid,
+      run_ids: Type.Array(Uuid),
+      runs: Type.Optional(Type.Integer()),
+      error: Type.Optional(RunError),
+    },
     {
       description:
-        'The event was dispatched to its handlers. `run_ids` lists the started runs and may be empty. With `error`, a defect of the service prevented the dispatch',
+        'The event was dispatched to its handlers. `run_ids` lists the started runs and may be empty. It lists at most 10,000 of them; if there are more, `runs` is their number. With `error`, a defect of the service prevented the dispatch',
     },
   ),
   'run:start': Type.Object(ofEnv, { description: 'A run started' }),

@@ -25,8 +25,14 @@ export const envFrame = async ({ event, cursor }: Recorded, places: RunPlaces): 
       return frame(cursor, 'event:created', { event_id, stream_id, event_type })
     }
     case 'EventHandled': {
-      const { event_id, stream_id, run_ids, error } = event
-      return frame(cursor, 'event:handled', { event_id, stream_id, run_ids, ...(error && { error }) })
+      const { event_id, stream_id, run_ids, runs, error } = event
+      return frame(cursor, 'event:handled', {
+        event_id,
+        stream_id,
+        run_ids,
+        ...(runs !== undefined && { runs }),
+        ...(error && { error }),
+      })
     }
     case 'RunStarted': {
       const place = places.add(event)

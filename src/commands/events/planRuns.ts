@@ -11,15 +11,17 @@ type Published = Pick<
   'event_id' | 'stream_id' | 'event_type' | 'depth' | 'only_projects'
 >
 
+/** The functions that an event starts, and how each run is planned: an event may have many thousands of handlers. */
+export interface PlannedStarts {
+  readonly kind: 'start'
+  readonly functions: readonly Deployed[]
+  readonly planOf: (deployed: Deployed) => RunPlan
+  /** The ids of projects whose functions are not known, so that they may lack runs. */
+  readonly unread: readonly string[]
+}
+
 /** The effect of an event: runs to start, or a run to cancel. */
-export type Planned =
-  | {
-      readonly kind: 'start'
-      readonly plans: readonly RunPlan[]
-      /** The ids of projects whose functions are not known, so that they may lack runs. */
-      readonly unread: readonly string[]
-    }
-  | { readonly kind: 'cancel'; readonly run_id: string }
+export type Planned = PlannedStarts | { readonly kind: 'cancel'; readonly run_id: string }
 
 interface Known {
   readonly directory: Pick<Directory, 'handlersOf' | 'functionAt' | 'project' | 'unreadableIn'>
@@ -37,22 +39,29 @@ export const planRuns = (
   { env_id, revision, traceparent }: { env_id: string; revision: number; traceparent?: string | undefined },
   { directory, replayed }: Known,
 ): Planned => {
-  const planOf = (deployed: Deployed, run_type: RunPlan['run_type']): RunPlan => {
-    const { build, fn } = deployed
-    return {
+  const starting = (
+    functions: readonly Deployed[],
+    run_type: RunPlan['run_type'],
+    more: Partial<RunPlan> = {},
+  ): PlannedStarts => ({
+    kind: 'start',
+    functions,
+    unread: [],
+    planOf: (deployed) => ({
       run_id: runIdOf(event_id, deployed),
       stream_id,
       run_type,
       ...placeOf(deployed),
-      ...(fn.retry && fn.retry.attempts > 0 && { retry: fn.retry }),
+      ...(deployed.fn.retry && deployed.fn.retry.attempts > 0 && { retry: deployed.fn.retry }),
       attempt: 1,
       ...(depth !== undefined && { depth }),
       ...(traceparent !== undefined && { traceparent }),
       event_id,
-      build_id: build.build_id,
       input_at: { stream_id, revision },
-    }
-  }
+      ...more,
+    }),
+  })
+  const nothing = (unread: readonly string[] = []): Planned => ({ ...starting([], 'event'), unread })
   const unreadIn = (isConcerned: (project_id: string) => boolean): readonly string[] =>
     directory
       .unreadableIn(env_id)
@@ -64,63 +73,57 @@ export const planRuns = (
     case CALL: {
       const named = fields['project']
       const project = typeof named === 'string' ? directory.project(env_id, named) : undefined
-      if (named !== undefined && !project) return { kind: 'start', plans: [], unread: [] }
+      if (named !== undefined && !project) return nothing()
       const deployed = directory.functionAt(env_id, String(fields['fn']), project?.project_id)
-      if (deployed) return { kind: 'start', plans: [planOf(deployed, 'call')], unread: [] }
-      const unread = unreadIn((id) => project === undefined || id === project.project_id)
-      return { kind: 'start', plans: [], unread }
+      if (deployed) return starting([deployed], 'call')
+      return nothing(unreadIn((id) => project === undefined || id === project.project_id))
     }
     case CANCEL:
       return { kind: 'cancel', run_id: String(fields['run_id']) }
     case REPLAY: {
-      const deployed =
-        replayed?.fn && replayed.input_at
-          ? directory.functionAt(env_id, replayed.fn, replayed.project_id)
-          : undefined
-      if (!deployed || !replayed?.input_at) {
-        const unread = replayed?.fn && replayed.input_at ? unreadIn((id) => id === replayed.project_id) : []
-        return { kind: 'start', plans: [], unread }
-      }
-      const plan = planOf(deployed, replayed.run_type)
-      return {
-        kind: 'start',
-        plans: [{ ...plan, input_at: replayed.input_at, replay_of: replayed.run_id }],
-        unread: [],
-      }
+      if (!replayed?.fn || !replayed.input_at) return nothing()
+      const { run_id, run_type, input_at, project_id } = replayed
+      const deployed = directory.functionAt(env_id, replayed.fn, project_id)
+      if (!deployed) return nothing(unreadIn((id) => id === project_id))
+      return starting([deployed], run_type, { input_at, replay_of: run_id })
     }
     default: {
       const isConcerned = (project_id: string): boolean => only_projects?.includes(project_id) ?? true
       const handlers = directory.handlersOf(env_id, event_type)
       const concerned = handlers.filter(({ project }) => isConcerned(project.project_id))
-      return {
-        kind: 'start',
-        plans: concerned.map((found) => planOf(found, 'event')),
-        unread: unreadIn(isConcerned),
-      }
+      return { ...starting(concerned, 'event'), unread: unreadIn(isConcerned) }
     }
   }
 }
 
 /** Bytes of claims in one append. EventStoreDB accepts 1 MiB, which other commands of the stream may share. */
 const PART_BYTES = 256 << 10
+/** Runs in one append, so that neither its append nor their begin needs a long turn of the event loop. */
+export const PART_RUNS = 250
 /** As many runs always fit, because each one has at most 100 keys of context variables. */
 const FEW = 16
 
-/** Splits the runs of an event into parts that fit into one append each; there is at least one part. */
-export const partsOf = (plans: readonly RunPlan[]): readonly (readonly RunPlan[])[] => {
-  if (plans.length <= FEW) return [plans]
-  const parts: RunPlan[][] = [[]]
-  let bytes = 0
-  for (const plan of plans) {
-    const size = Buffer.byteLength(JSON.stringify(plan))
-    if (bytes + size > PART_BYTES) {
-      parts.push([])
-      bytes = 0
-    }
-    bytes += size
-    parts.at(-1)?.push(plan)
+/** Runs that are claimed in one append. */
+export class Part {
+  readonly plans: RunPlan[] = []
+  readonly #isWhole: boolean
+  #bytes = 0
+
+  /** `of`: the number of runs that the event starts. */
+  constructor(of: number) {
+    this.#isWhole = of <= FEW
   }
-  return parts
+
+  /** Adds a run; returns false if it does not fit. */
+  add(plan: RunPlan): boolean {
+    if (!this.#isWhole) {
+      this.#bytes += Buffer.byteLength(JSON.stringify(plan))
+      if (this.plans.length >= FEW && (this.#bytes > PART_BYTES || this.plans.length >= PART_RUNS))
+        return false
+    }
+    this.plans.push(plan)
+    return true
+  }
 }
 
 /** Id of the run of a function that an event starts. `callFunction` returns it before the run is planned. */

@@ -12,7 +12,7 @@ import { appendOnce } from './appendOnce.ts'
 import { checkControl } from './checkControl.ts'
 import { CANCEL, checkEventType, isControl } from '../../events/eventType.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import { partsOf, planRuns } from './planRuns.ts'
+import { Part, PART_RUNS, planRuns } from './planRuns.ts'
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'> & {
   readonly claimer?: Claimer | null
@@ -188,6 +188,9 @@ const claimOf = async (
   await directory.reach(await store.head()) // every handler that was deployed before the event is known
   if (!claimer.hasRoom(env_id)) return null
   const planned = planRuns(event, undefined, { env_id, revision: FIRST_EVENT_AT, traceparent }, { directory })
-  if (planned.kind !== 'start' || planned.unread.length > 0 || partsOf(planned.plans).length > 1) return null
-  return { plans: planned.plans, worker_id: claimer.worker_id }
+  if (planned.kind !== 'start' || planned.unread.length > 0 || planned.functions.length > PART_RUNS)
+    return null
+  const part = new Part(planned.functions.length)
+  const isWhole = planned.functions.every((deployed) => part.add(planned.planOf(deployed)))
+  return isWhole ? { plans: part.plans, worker_id: claimer.worker_id } : null
 }

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
-import { dispatchEvent } from '../../../src/commands/events/dispatchEvent.ts'
+import { dispatchEvent } from '../../support/dispatchEvent.ts'
+import { Dispatch } from '../../../src/commands/events/dispatch.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
 import { AppError, isAppError } from '../../../src/errors.ts'
@@ -39,8 +40,8 @@ const opened = (lasts = Infinity) => {
   return { ...node.deps, store, aggregates: openAggregates(store), appends: () => appends }
 }
 
-const publish = async (deps = opened()) => {
-  const { event } = await publishEvent(deps, { event_type: 'big', event_data: 1, source: 'api' }, env.caller)
+const publish = async (deps = opened(), { caller } = env) => {
+  const { event } = await publishEvent(deps, { event_type: 'big', event_data: 1, source: 'api' }, caller)
   const facts = await factsIn(event.stream_id)
   const published = facts.find((fact): fact is Recorded<EventOf<'EventPublished'>> =>
     isOf(fact, 'EventPublished'),
@@ -66,6 +67,25 @@ const assertComplete = async (stream_id: string) => {
 }
 
 const idsOf = (plans: readonly RunPlan[] | null) => new Set(plans?.map(({ run_id }) => run_id))
+
+const deployed = suite('an event for which more handlers are deployed between two of its parts')
+
+deployed('starts those that were deployed at its first part', async () => {
+  const other = await plantEnv(node, 'other')
+  const functions = Array.from({ length: 300 }, (_, n) => ({ ns: 'a', var: `on${n}`, on_event: 'big' }))
+  const { build_id } = await plantBuild(node, other, { name: 'shop', functions })
+  const { published, stream_id } = await publish(opened(), other)
+  const dispatch = new Dispatch(opened(), { published })
+  const worker_id = newId()
+  assert.is((await dispatch.claim(worker_id))?.isLast, false)
+  await plantBuild(node, other, { name: 'later', functions })
+  assert.is((await dispatch.claim(worker_id))?.isLast, true)
+  const started = await startedIn(stream_id)
+  assert.is(started.length, 300)
+  for (const run of started) assert.is(run.build_id, build_id)
+})
+
+deployed.run()
 
 const many = suite('an event with ten thousand handlers', { timeoutMs: 60_000 })
 

@@ -91,7 +91,9 @@ const dispatched = (
   )
 const plansOf = (...args: Parameters<typeof dispatched>) => {
   const found = dispatched(...args)
-  return found.kind === 'start' ? found.plans : assert.unreachable('expected runs to start')
+  return found.kind === 'start'
+    ? found.functions.map(found.planOf)
+    : assert.unreachable('expected runs to start')
 }
 const targets = (...args: Parameters<typeof dispatched>) =>
   (plansOf(...args) ?? []).map(({ project_name, target, run_type }) => [

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { cancelRun } from '../../../src/commands/runs/cancelRun.ts'
-import { dispatchEvent } from '../../../src/commands/events/dispatchEvent.ts'
+import { dispatchEvent } from '../../support/dispatchEvent.ts'
 import { emitData } from '../../../src/commands/streams/emitData.ts'
 import { endRun } from '../../../src/commands/runs/endRun.ts'
 import { followStream, type StreamPart } from '../../../src/commands/streams/followStream.ts'
