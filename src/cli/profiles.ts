@@ -56,18 +56,41 @@ export const writeProfile = (dir: string, { name, url, key }: Profile): void => 
 
 const readStored = (dir: string): Stored | null => {
   const file = fileIn(dir)
+  let text: string
   try {
-    const stored = JSON.parse(readFileSync(file, 'utf8')) as Stored
-    if (typeof stored.default === 'string' && Object.values(stored.profiles).every(isStored)) return stored
-    throw new Error('a profile has no url or no key')
+    text = readFileSync(file, 'utf8')
   } catch (error) {
     if (isMissing(error)) return null
+    const { code = messageOf(error) } = error as NodeJS.ErrnoException
     throw new AppError(
       'bad_request',
-      `${file}: expected the profiles of svc login (${messageOf(error)}); remove it, then repeat svc login`,
+      `${file}: cannot be read (${code}): it must be a file that this user may read, in a folder that this user may enter`,
     )
   }
+  return parsed(text, (reason) => {
+    throw new AppError(
+      'bad_request',
+      `${file}: expected the profiles of svc login, but ${reason}; repair it, or move it away and repeat svc login`,
+    )
+  })
 }
 
-const isStored = ({ url, key }: { readonly url: unknown; readonly key: unknown }): boolean =>
-  typeof url === 'string' && typeof key === 'string'
+/** The text is in no error, because it contains keys: the one of `JSON.parse` would repeat a part of it. */
+const parsed = (text: string, refuse: (reason: string) => never): Stored => {
+  let stored: Partial<Stored> | null
+  try {
+    stored = JSON.parse(text) as typeof stored
+  } catch {
+    return refuse('it is no JSON')
+  }
+  const { default: chosen, profiles } = stored ?? {}
+  if (typeof chosen !== 'string' || typeof profiles !== 'object' || profiles === null)
+    return refuse('it has no default and profiles')
+  const [wrong] = Object.entries(profiles).find(([, profile]) => !isStored(profile)) ?? []
+  return wrong === undefined
+    ? { default: chosen, profiles }
+    : refuse(`the profile ${wrong} has no url or no key`)
+}
+
+const isStored = (profile: { readonly url: unknown; readonly key: unknown } | null): boolean =>
+  typeof profile?.url === 'string' && typeof profile.key === 'string'
