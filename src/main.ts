@@ -6,10 +6,11 @@ import { preventCoreDumps } from './process/noCoreDumps.ts'
 import { isAppError, messageOf } from './errors.ts'
 import { openLogger } from './logger.ts'
 import { openOutput, type Output } from './process/output.ts'
+import { onStopSignals } from './process/stopSignals.ts'
 import { masked } from './secrets/redaction.ts'
 import { type Service, start } from './start.ts'
 
-/** The process ends within this time after the first signal, and at once after a second signal. */
+/** The process ends within this time after the first signal, and at once when it is sent again. */
 const FORCE_AFTER_MS = 30_000
 
 /** The descriptor of standard output. `process.stdout` would wait for the reader of a pipe. */
@@ -39,10 +40,6 @@ const main = async (): Promise<void> => {
   const startGivenUp = new AbortController()
   let service: Service | undefined
   let stopping = false
-  const stop = (signal: NodeJS.Signals): void => {
-    if (stopping) process.exit(1)
-    beginStop(`${signal}: stopping; send it again to stop at once`)
-  }
   const beginStop = (reason: string): void => {
     stopping = true
     logger.info(reason)
@@ -53,8 +50,13 @@ const main = async (): Promise<void> => {
       (error: unknown) => fail(error),
     )
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  onStopSignals({
+    first: (signal) => {
+      if (stopping) process.exit(1)
+      beginStop(`${signal}: stopping; send it again to stop at once`)
+    },
+    again: () => process.exit(1),
+  })
   // The process that started this one has ended, or no longer needs it: `svc dev`.
   process.on('disconnect', () => stopping || beginStop('The parent process has disconnected: stopping'))
   process.on('SIGUSR1', () => {}) // without a listener it opens a debugger, unless --disable-sigusr1 is given

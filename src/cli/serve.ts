@@ -30,7 +30,7 @@ export const serveCommand = command({
   description:
     'Starts the service as npm start does, with the settings of the environment and with SVC_DATA_DIR in this directory. ' +
     'This process becomes the service: signals reach it, and its exit code is that of the service. SIGTERM or Ctrl-C stops ' +
-    'it in order, a second signal at once.',
+    'it in order, a second one after half a second at once.',
   examples: ['svc serve', 'PORT=9000 SVC_DATA_DIR=/var/lib/svc svc serve'],
   run() {
     if (process.platform === 'win32' || process.execve === undefined)

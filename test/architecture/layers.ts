@@ -297,6 +297,7 @@ export const layers: readonly Layer[] = [
   { path: 'process/codeCache', imports: [] },
   { path: 'process/noCoreDumps', imports: [] },
   { path: 'process/output', imports: ['clock'] },
+  { path: 'process/stopSignals', imports: ['clock'] },
   { path: 'process/variables', imports: ['ports', 'sandbox/nearestName', 'secrets/shownValue'] },
   {
     path: 'process/config',
@@ -473,6 +474,7 @@ export const layers: readonly Layer[] = [
       'backup/rowFrames',
       'backup',
       'process/codeCache',
+      'process/stopSignals',
       'process/config',
       'process/secretsFile',
       'process/lockBackup',
@@ -496,6 +498,7 @@ export const layers: readonly Layer[] = [
       'process/codeCache',
       'process/noCoreDumps',
       'process/output',
+      'process/stopSignals',
       'start',
     ],
   },

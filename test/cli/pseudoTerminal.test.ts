@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { deploy } from '../support/build.ts'
@@ -158,5 +158,16 @@ else {
   })
 
   test.after(() => server.stop())
+  test('stops a service in order when the terminal is closed', async () => {
+    const dataDir = tempDir()
+    const lock = join(dataDir, 'lock')
+    const service = startOnTerminal(['serve'], { env: { ...EMBEDDED, PORT: '0', SVC_DATA_DIR: dataDir } })
+    await service.shows('is ready on')
+    const pid = Number(readFileSync(lock, 'utf8'))
+    service.hangUp()
+    await until(() => !existsSync(`/proc/${pid}`), { timeoutMs: 60_000 })
+    assert.not(existsSync(lock)) // a service that was killed leaves it
+  })
+
   test.run()
 }

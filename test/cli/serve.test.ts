@@ -59,6 +59,21 @@ test('stops in order at Ctrl-C', async () => {
   assert.match(out(), 'SIGINT: stopping')
 })
 
+test('stops in order when its terminal is closed', async () => {
+  const { process, ended, out } = await serve()
+  process.kill('SIGHUP')
+  assert.is(await ended, 0)
+  assert.match(out(), 'SIGHUP: stopping')
+})
+
+test('stops in order at a signal that arrives twice, as with npm in between', async () => {
+  const { process, ended, out } = await serve()
+  process.kill('SIGINT')
+  process.kill('SIGTERM') // two equal signals may arrive as one
+  assert.is(await ended, 0)
+  assert.match(out(), 'stopping')
+})
+
 test('ends with the exit code of a service that cannot start', async () => {
   assert.equal(await cli(['serve'], { env: { ...envOf(tempDir()), SVC_SANDBOX: 'none' } }), {
     code: 1,

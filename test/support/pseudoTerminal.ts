@@ -50,6 +50,8 @@ export const startOnTerminal = (
           timeoutMs: 60_000,
         },
       )),
+    /** Closes the terminal. */
+    hangUp: () => void child.kill('SIGKILL'),
     /** The exit code, and everything that the terminal has received. */
     end: async () => ({ code: await ended, text }),
   }
