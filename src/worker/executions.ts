@@ -41,8 +41,8 @@ export class Executions {
   readonly #abandoned = new AbortController()
 
   /**
-   * `changed` is called when more runs may be claimed, and `returned` before a run is returned. `runTimeoutMs` applies to
-   * functions without a timeout.
+   * `changed` is called when more runs may be claimed, and `returned` before a run is returned. `sure` resolves when the worker
+   * knows whether it was declared lost. `runTimeoutMs` applies to functions without a timeout.
    */
   constructor(
     deps: ExecutionDeps,
@@ -51,11 +51,13 @@ export class Executions {
       runTimeoutMs,
       changed,
       returned,
+      sure,
     }: {
       maxConcurrentRuns: number
       runTimeoutMs: number
       changed: () => void
       returned: (run_id: string) => void
+      sure: () => Promise<void> | undefined
     },
   ) {
     this.#returned = returned
@@ -72,6 +74,7 @@ export class Executions {
         waitMs: CONTENT_WAIT_MS,
       }),
       changed,
+      sure,
       warn: throttled(deps.logger),
       forget: (run_id) => this.#forget(run_id),
       abandoned: this.#abandoned.signal,

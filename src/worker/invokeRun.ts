@@ -24,6 +24,8 @@ export interface InvokeDeps extends ExecutionDeps {
   readonly content: ByteBudget
   /** Called when more runs may be claimed. */
   readonly changed: () => void
+  /** Resolves when the worker knows whether it was declared lost while it was paused. */
+  readonly sure: () => Promise<void> | undefined
 }
 
 /** Gives a run to a child, serves its host calls, and returns its outcome. Throws if the run cannot begin. */
@@ -66,7 +68,10 @@ export const invokeRun = async (
     loadInput: async () => {
       await takePlace(deps, execution)
       const input = await inputOf(plan, inHand, { store, payloads, keyring }, kept)
-      if (plan.marks_begin) await beginRun(deps, { plan, worker_id }, cause)
+      if (!plan.marks_begin) return input
+      await deps.sure()
+      signal.throwIfAborted()
+      await beginRun(deps, { plan, worker_id }, cause)
       return input
     },
     onStart: () => {

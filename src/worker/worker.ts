@@ -10,6 +10,7 @@ import type { RunPlan } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
 import type { Pauses } from '../loops/backoff.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
+import { Waiters } from '../projections/waiters.ts'
 import type { Claimer, WantedRun } from '../ports/claimer.ts'
 import type { Delivery } from '../ports/eventStore.ts'
 import { Bypass, type ClaimsAhead } from './bypass.ts'
@@ -20,6 +21,7 @@ import { Executions } from './executions.ts'
 import { FailedClaims } from './failedClaims.ts'
 import { HeldDeliveries, needsRoom } from './heldDeliveries.ts'
 import { LateEvents } from './lateEvents.ts'
+import { PauseWatch } from './pauseWatch.ts'
 import { Registration } from './registration.ts'
 import type { UntakenEvents } from './untakenEvents.ts'
 
@@ -28,7 +30,7 @@ export interface WorkerOptions {
   readonly maxConcurrentRuns?: number
   /** Timeout of a run whose function has no timeout, milliseconds. */
   readonly runTimeoutMs: number
-  /** There is no other worker, so this one receives every delivery. */
+  /** There is no other worker, so this one receives every delivery, and none declares it lost. */
   readonly alone?: boolean
   /** The events that no worker has taken; without it, each waits for its delivery. */
   readonly untaken?: Pick<UntakenEvents, 'late'>
@@ -67,7 +69,8 @@ const ROOMY = IN_FLIGHT / 4
  * W3: every claimed run ends: storing its end is retried until it succeeds or the worker dies.
  * W4: a claim whose append got no reply is found in the log, also when its event is delivered to another worker.
  * W5: a worker that was declared lost (for example after a pause) ends all claims of its old id. It claims again only when
- * its new id is registered, because recovery ends the runs of workers that are not.
+ * its new id is registered, because recovery ends the runs of workers that are not. After a pause it claims nothing, and begins
+ * no code that may start only once, until it has read in the log whether it was declared lost.
  * W6: the events of an organization do not wait for those of another: deliveries of an organization without room are held,
  * and while they fill the window, the others' events are claimed ahead of it.
  * W7: an event does not wait for a worker that is paused or does not hear: after some seconds, another worker takes it.
@@ -86,6 +89,8 @@ export class Worker implements Claimer {
   readonly #registration: Registration
   /** The position in the log up to which the facts about this worker are known. */
   #watched: Cursor = START
+  readonly #watching = new Waiters()
+  readonly #pauses: PauseWatch | null
   readonly #held = new HeldDeliveries()
   readonly #bypass: Bypass
   readonly #late: LateEvents | null
@@ -97,11 +102,13 @@ export class Worker implements Claimer {
     this.#registration = new Registration(deps, options.onIdentity)
     this.#failed = new FailedClaims(deps, { pauses: options.claimPauses })
     const { maxConcurrentRuns = MAX_CONCURRENT_RUNS, runTimeoutMs } = options
+    this.#pauses = options.alone ? null : this.#openPauseWatch()
     this.#executions = new Executions(deps, {
       maxConcurrentRuns,
       runTimeoutMs,
       changed: () => this.#takeHeld(),
       returned: (run_id) => this.#direct.forget(run_id),
+      sure: () => this.#pauses?.sure(),
     })
     this.#direct = new DirectClaims(this.#executions.inProgress)
     const claimant = {
@@ -129,7 +136,7 @@ export class Worker implements Claimer {
   }
 
   get isOpen(): boolean {
-    return !this.#registration.isLost && !this.#stopping.signal.aborted
+    return !this.#registration.isLost && !this.#stopping.signal.aborted && (this.#pauses?.isSure ?? true) // W5
   }
 
   get fullFor(): readonly string[] {
@@ -300,7 +307,19 @@ export class Worker implements Claimer {
           void this.#beginAgain()
       }
       this.#watched = cursor
+      this.#watching.release(cursor)
     }
+  }
+
+  #openPauseWatch(): PauseWatch {
+    return new PauseWatch({
+      head: () => this.#deps.store.head(),
+      reached: async (cursor, signal) => {
+        if (this.#watched < cursor) await this.#watching.wait(cursor, signal)
+      },
+      onSure: () => this.#takeHeld(),
+      signal: this.#stopping.signal,
+    })
   }
 
   /** Continues with a new id (W5). */

@@ -1,0 +1,73 @@
+import { clock, wallNow } from '../clock.ts'
+import type { Cursor } from '../events/event.ts'
+import { Backoff } from '../loops/backoff.ts'
+
+/** Interval of looks at the clocks, milliseconds. */
+const LOOK_MS = 500
+/** A process that did nothing for this long may have been declared lost soon after: `LOST_MS` of `cluster/liveness.ts`. */
+const PAUSED_MS = 3000
+const PAUSES = { firstMs: 50, longestMs: 1000 }
+
+interface Deps {
+  /** The end of the log. */
+  readonly head: () => Promise<Cursor>
+  /** Resolves when the worker has read the facts about itself up to a cursor, or the signal aborts. */
+  readonly reached: (cursor: Cursor, signal: AbortSignal) => Promise<void>
+  /** Called when the worker is sure again. */
+  readonly onSure: () => void
+  readonly signal: AbortSignal
+}
+
+/**
+ * Notices that this process was paused, or its machine suspended. The others may have declared the worker lost, and it reads
+ * that in the log a moment after it continues. Until then it is not sure of its id: what it claims would be lost at once.
+ */
+export class PauseWatch {
+  readonly #deps: Deps
+  #seen = { monotonic: clock.monotonic(), wall: wallNow() }
+  #checking: Promise<void> | undefined
+  #isPausedAgain = false
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    const looking = setInterval(() => void this.isSure, LOOK_MS).unref()
+    deps.signal.addEventListener('abort', () => clearInterval(looking), { once: true })
+  }
+
+  /** Whether the worker knows all facts about itself that were stored during its last pause. */
+  get isSure(): boolean {
+    this.#look()
+    return this.#checking === undefined
+  }
+
+  /** Resolves when it is sure, or the signal aborts. */
+  async sure(): Promise<void> {
+    while (!this.isSure && !this.#deps.signal.aborted) await this.#checking
+  }
+
+  #look(): void {
+    const now = { monotonic: clock.monotonic(), wall: wallNow() }
+    // The monotonic clock stands still while a machine is suspended.
+    const passed = Math.max(now.monotonic - this.#seen.monotonic, now.wall - this.#seen.wall)
+    this.#seen = now
+    if (passed < PAUSED_MS) return
+    this.#isPausedAgain = true
+    this.#checking ??= this.#check()
+  }
+
+  async #check(): Promise<void> {
+    const { head, reached, onSure, signal } = this.#deps
+    const backoff = new Backoff(PAUSES)
+    while (this.#isPausedAgain && !signal.aborted) {
+      this.#isPausedAgain = false
+      try {
+        await reached(await head(), signal)
+      } catch {
+        this.#isPausedAgain = true // the store does not answer
+        await backoff.pause({ signal })
+      }
+    }
+    this.#checking = undefined
+    onSure()
+  }
+}

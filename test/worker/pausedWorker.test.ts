@@ -1,0 +1,108 @@
+import * as assert from 'uvu/assert'
+import { clock } from '../../src/clock.ts'
+import { storeRequest } from '../../src/commands/runs/requestRun.ts'
+import { isOf } from '../../src/events/event.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { forwarding } from '../support/forwarding.ts'
+import { openNode } from '../support/openNode.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { deployBuild, openWorker, wanted, wantedCall } from './openWorker.ts'
+
+const paused = suite('a worker that was paused')
+
+/**
+ * A worker whose process does nothing for a minute. Meanwhile it is declared lost. It reads that in the log only after `hear`
+ * was called.
+ */
+const openPaused = async (begins: boolean) => {
+  const node = await openNode()
+  const build = await deployBuild(node)
+  const ids: string[] = []
+  const heard = Promise.withResolvers<void>()
+  let isPaused = false
+  const store = forwarding(node.store, {
+    async *subscribe(options) {
+      for await (const batch of node.store.subscribe(options)) {
+        if (isPaused && options.types?.includes('WorkerLost')) await heard.promise
+        yield batch
+      }
+    },
+  })
+  const options = { begins, onIdentity: (worker_id: string) => void ids.push(worker_id) }
+  const { worker, held, invocations } = openWorker(node, options, store)
+  await worker.start()
+  const { monotonic } = clock
+  return {
+    node,
+    build,
+    worker,
+    held,
+    invocations,
+    ids,
+    hear: heard.resolve,
+    /** The minute passes. */
+    pause: async () => {
+      isPaused = true
+      clock.monotonic = () => monotonic() + 60_000
+      const [worker_id = ''] = ids
+      await node.aggregates.workers.handle(
+        streamOf.worker(worker_id),
+        { type: 'LoseWorker', worker_id, now: clock.iso() },
+        { correlation_id: worker_id },
+      )
+    },
+    close: async () => {
+      clock.monotonic = monotonic
+      heard.resolve()
+      await worker.stop({ drainMs: 10 })
+      await node.close()
+    },
+  }
+}
+
+paused('claims nothing until it knows whether it was declared lost (W5)', async () => {
+  const { node, build, worker, held, ids, hear, pause, close } = await openPaused(true)
+  await pause()
+  assert.equal([worker.isOpen, worker.hasRoom('env')], [false, false])
+  const run = wanted(build)
+  await storeRequest(node, run)
+  hear()
+  await until(() => held.length === 1)
+  const facts = await Array.fromAsync(node.store.read(streamOf.stream(run.plan.stream_id)))
+  assert.equal(
+    facts.filter((fact) => isOf(fact, 'RunStarted')).map(({ event }) => event.worker_id),
+    [ids[1]],
+  )
+  await close()
+})
+
+paused('continues under its id if it was not declared lost', async () => {
+  const { node, build, worker, held, ids, close } = await openPaused(true)
+  const { monotonic } = clock
+  clock.monotonic = () => monotonic() + 60_000
+  await until(() => worker.isOpen)
+  await storeRequest(node, wanted(build))
+  await until(() => held.length === 1)
+  assert.is(ids.length, 1)
+  clock.monotonic = monotonic
+  await close()
+})
+
+paused('does not begin the code of a function that starts only once, and returns its run', async () => {
+  const { node, build, worker, invocations, hear, pause, close } = await openPaused(false)
+  const call = wantedCall(build)
+  const run = { ...call, plan: { ...call.plan, once: true, marks_begin: true } }
+  await worker.take(run)
+  await until(() => invocations.length === 1)
+  await pause()
+  const loaded = Promise.resolve(invocations[0]?.loadInput()).catch(() => 'refused')
+  hear()
+  assert.is(await loaded, 'refused')
+  await until(() => invocations.length === 2)
+  const types = await node.typesIn(run.plan.stream_id)
+  assert.equal(types.slice(2), ['RunStarted', 'RunRequested', 'RunStarted'])
+  await close()
+})
+
+paused.run()
