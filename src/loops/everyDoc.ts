@@ -1,3 +1,4 @@
+import { reads } from './slices.ts'
 import type { Collection, Doc, Query } from '../ports/readModels.ts'
 
 /** Documents per query. */
@@ -6,7 +7,7 @@ const PAGE = 100
 /**
  * Yields every matching document in the order of its `sort` field, a string. Each page starts at the last value of the
  * previous page, because offsets would skip documents when the list gets shorter. A document that moves to a later
- * place is yielded once; one that moves back past the reader is missed.
+ * place is yielded once; one that moves back past the reader is missed. Other work continues between the pages.
  */
 export async function* everyDoc<D extends Doc>(
   collection: Pick<Collection<D>, 'find'>,
@@ -24,6 +25,8 @@ export async function* everyDoc<D extends Doc>(
 ): AsyncGenerator<D> {
   const seen = new Set<unknown>()
   for (let start = from, ties = 0; ;) {
+    const wait = reads.take()
+    if (wait) await wait
     const limit = PAGE + ties // documents with the value of `start` are returned again
     const { items } = await collection.find({
       ...query,

@@ -64,3 +64,9 @@ export class Slices {
 
 /** Those of this process: there is one event loop. */
 export const slices = new Slices()
+
+/**
+ * Those of requests that read many documents or facts. They have a budget of their own, so that the read models, for which
+ * all requests wait, do not wait for them.
+ */
+export const reads = new Slices()

@@ -1,10 +1,10 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
 import type { EventType } from '../../events/index.ts'
 import { streamOf } from '../../events/streams.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
+import { reads } from '../../loops/slices.ts'
 import type { Doc } from '../../ports/readModels.ts'
 import { type ApiKeyDoc, apiKeys } from '../../projections/tenants.ts'
 import { type BuildDoc, builds } from '../../projections/builds.ts'
@@ -25,9 +25,6 @@ const MAX_STREAMS = 1000
 const MAX_LENGTH = 8 << 20
 /** The memory of a request for a past state: parsed JSON needs up to three times as much. */
 export const PAST_BYTES = MAX_LENGTH * 3
-/** Facts that are folded before other work continues. */
-const FACTS_PER_TURN = 256
-
 interface Page {
   readonly limit: number
   readonly offset: number
@@ -61,10 +58,13 @@ export class Past {
   ): Promise<ReadonlyMap<string, D>> {
     const docs = new Map<string, D>()
     for (const stream of streams) {
+      const turn = reads.take()
+      if (turn) await turn
       for await (const fact of this.#deps.store.read(stream)) {
         if (!isBy(this.moment, fact)) break
         if (++this.#facts > MAX_FACTS) throw tooMany(`${MAX_FACTS} facts`)
-        if (this.#facts % FACTS_PER_TURN === 0) await turn()
+        const wait = reads.take()
+        if (wait) await wait
         if (!handles.includes(fact.event.type)) continue
         const ids = idsOf(fact)
         if (ids.length === 0) continue

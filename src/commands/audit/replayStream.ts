@@ -1,9 +1,9 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import { clock } from '../../clock.ts'
 import { Replay, type Replayed } from '../../domain/replay.ts'
 import { AppError } from '../../errors.ts'
 import type { Recorded } from '../../events/event.ts'
 import { resourcesOf } from '../../events/redact.ts'
+import { reads } from '../../loops/slices.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import { isBy, type Moment, momentOf } from './moment.ts'
@@ -27,9 +27,6 @@ export interface ReplayedFact extends Replayed {
 
 /** Facts that one request folds; their number bounds its time. */
 const MAX_FACTS = 100_000
-/** Facts that are folded before other work continues. */
-const FACTS_PER_TURN = 256
-
 /**
  * Folds a stream again, and resolves with one page of its facts, each with what it changed and the state after it; with
  * `resource`, only the facts about it. Rejects with `bad_request`, and with `not_found` for what the log does not contain.
@@ -55,8 +52,9 @@ export const replayStream = async (
   const items: ReplayedFact[] = []
   let [read, total] = [0, 0]
   for await (const fact of factsUntil(deps, named, moment)) {
-    if (++read % FACTS_PER_TURN === 0) await turn()
-    if (read > MAX_FACTS)
+    const wait = reads.take()
+    if (wait) await wait
+    if (++read > MAX_FACTS)
       throw new AppError(
         'bad_request',
         `until: expected an earlier position or time, because ${named} has more than ${MAX_FACTS} facts`,

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises'
+import { reads } from '../../loops/slices.ts'
 import type { Query } from '../../ports/readModels.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -38,7 +38,7 @@ export interface FoundRuns {
 
 /**
  * Returns one page of the runs that match, the newest first. The search reads at most `MOST_SEARCHED` runs along one
- * declared index, so its cost has a bound whatever the filters are.
+ * declared index, so its cost has a bound whatever the filters are. All searches together read little in one turn of the event loop.
  */
 export const searchRuns = async (
   views: Views,
@@ -112,11 +112,12 @@ const walk = async (
   const items: RunDoc[] = []
   let [total, before] = [0, query.before]
   for (let searched = 0; searched < most; searched += SEARCHED_TOGETHER) {
+    const wait = reads.take()
+    if (wait) await wait
     const page = await next(runs, query, before, SEARCHED_TOGETHER)
     before = page.at(-1)?.order ?? before
     for (const doc of await select(page)) if (total++ >= offset && items.length < limit) items.push(doc)
     if (page.length < SEARCHED_TOGETHER) return { items, total }
-    await turn()
   }
   const hasMore = (await next(runs, query, before, 1)).length > 0
   return { items, total, ...(hasMore && before !== undefined && { searched_to: String(before) }) }
