@@ -25,6 +25,7 @@ const MAX_STREAMS = 1000
 const MAX_LENGTH = 8 << 20
 /** The memory of a request for a past state: parsed JSON needs up to three times as much. */
 export const PAST_BYTES = MAX_LENGTH * 3
+
 interface Page {
   readonly limit: number
   readonly offset: number

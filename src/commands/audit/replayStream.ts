@@ -27,6 +27,7 @@ export interface ReplayedFact extends Replayed {
 
 /** Facts that one request folds; their number bounds its time. */
 const MAX_FACTS = 100_000
+
 /**
  * Folds a stream again, and resolves with one page of its facts, each with what it changed and the state after it; with
  * `resource`, only the facts about it. Rejects with `bad_request`, and with `not_found` for what the log does not contain.
