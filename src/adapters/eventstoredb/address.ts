@@ -1,5 +1,4 @@
-import { AppError } from '../../errors.ts'
-import { shownValue } from '../../secrets/shownValue.ts'
+import { addressRefusal, decodedPart } from '../shared/addressRefusal.ts'
 
 export interface Address {
   /** The connection string of the client, without the options of svc and without a connection name. */
@@ -22,15 +21,9 @@ const GOSSIP_TIMEOUT_S = 1
  * except `prefix` are those of the client. Throws `bad_request` with the setting.
  */
 export const parseAddress = (url: string): Address => {
-  const refused = (what: string): AppError =>
-    new AppError('bad_request', `SVC_EVENT_STORE: ${what}; got ${shownValue(url)}`)
-  const decoded = (text: string): string => {
-    try {
-      return decodeURIComponent(text)
-    } catch {
-      throw refused('expected user and password URI-encoded')
-    }
-  }
+  const refused = addressRefusal('SVC_EVENT_STORE', url)
+  const decoded = (text: string): string =>
+    decodedPart(text, () => refused('expected user and password URI-encoded'))
   const [, scheme, user, hosts, query] =
     /^(esdb(?:\+discover)?):\/\/(?:([^@/]*)@)?([^/?@]+)\/?(?:\?(.*))?$/.exec(url) ?? []
   if (!scheme || !hosts) {

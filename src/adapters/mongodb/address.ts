@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb'
-import { AppError, messageOf } from '../../errors.ts'
-import { shownValue } from '../../secrets/shownValue.ts'
+import { type AppError, messageOf } from '../../errors.ts'
+import { addressRefusal } from '../shared/addressRefusal.ts'
 
 export interface Address {
   /** Returns a client that connects at its first command, and reconnects by itself. */
@@ -74,5 +74,4 @@ const decoded = (text = ''): string => {
   }
 }
 
-const refused = (url: string, what: string): AppError =>
-  new AppError('bad_request', `SVC_READ_MODELS: ${what}; got ${shownValue(url)}`)
+const refused = (url: string, what: string): AppError => addressRefusal('SVC_READ_MODELS', url)(what)

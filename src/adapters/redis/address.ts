@@ -1,5 +1,4 @@
-import { AppError } from '../../errors.ts'
-import { shownValue } from '../../secrets/shownValue.ts'
+import { addressRefusal, decodedPart } from '../shared/addressRefusal.ts'
 
 export interface Address {
   readonly host: string
@@ -22,15 +21,9 @@ const DEFAULT_PREFIX = 'svc:'
  * URI-encoded. Throws `bad_request` with the setting and without secrets.
  */
 export const parseAddress = (url: string): Address => {
-  const refused = (what: string): AppError =>
-    new AppError('bad_request', `SVC_REDIS: ${what}; got ${shownValue(url)}`)
-  const decoded = (text: string): string | undefined => {
-    try {
-      return text === '' ? undefined : decodeURIComponent(text)
-    } catch {
-      throw refused('expected user and password URI-encoded')
-    }
-  }
+  const refused = addressRefusal('SVC_REDIS', url)
+  const decoded = (text: string): string | undefined =>
+    text === '' ? undefined : decodedPart(text, () => refused('expected user and password URI-encoded'))
   if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) throw refused('expected redis://host:6379/0')
   const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(url)
   const prefix = searchParams.get('prefix') ?? DEFAULT_PREFIX

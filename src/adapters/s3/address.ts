@@ -1,5 +1,5 @@
-import { AppError } from '../../errors.ts'
 import { shownValue } from '../../secrets/shownValue.ts'
+import { addressRefusal, decodedPart } from '../shared/addressRefusal.ts'
 
 export interface Address {
   /** `https://host:port`. */
@@ -25,15 +25,9 @@ const MAX_PREFIX_LENGTH = 100
  * the default port is 443, or 80 without TLS. Throws `bad_request` with the setting and without secrets.
  */
 export const parseAddress = (url: string): Address => {
-  const refused = (what: string): AppError =>
-    new AppError('bad_request', `SVC_BLOBS: ${what}; got ${shownValue(url)}`)
-  const decoded = (text: string): string => {
-    try {
-      return decodeURIComponent(text)
-    } catch {
-      throw refused('expected key and secret URI-encoded')
-    }
-  }
+  const refused = addressRefusal('SVC_BLOBS', url)
+  const decoded = (text: string): string =>
+    decodedPart(text, () => refused('expected key and secret URI-encoded'))
   if (!url.startsWith('s3://') || !URL.canParse(url)) throw refused(`expected ${EXAMPLE}`)
   const { hostname, host, username, password, pathname, searchParams } = new URL(url)
   if (hostname === '') throw refused(`expected ${EXAMPLE}`)
