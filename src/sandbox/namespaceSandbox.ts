@@ -1,7 +1,8 @@
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { endedWithParent, limited, nodeCommand, type Sandbox } from './processSandbox.ts'
 import { seccompFilter } from './seccomp.ts'
+import { askProgram, type Limits } from './systemProgram.ts'
+import type { Failure } from './untilAnswered.ts'
 
 /** Bytes of the private `/tmp` of a child. */
 const TMP_BYTES = 64 << 20
@@ -86,15 +87,17 @@ const NAMESPACES = [
 
 const ALL_LIBRARIES = ['/lib', '/lib64', '/usr/lib']
 
-/** The files that Node is linked with, and the loader, by the paths at which the loader looks for them. */
-export const librariesOf = async (node: string, ldd: string | null): Promise<readonly string[]> => {
+/**
+ * The files that Node is linked with, and the loader, by the paths at which the loader looks for them. `ldd` fails for a
+ * Node that is not linked with any.
+ */
+export const librariesOf = async (
+  node: string,
+  ldd: string | null,
+  limits: Limits,
+): Promise<readonly string[] | Failure> => {
   if (ldd === null) return ALL_LIBRARIES.filter((path) => existsSync(path))
-  const listed = await new Promise<string>((resolve, reject) => {
-    execFile(ldd, [node], (error, stdout) =>
-      error && typeof error.code !== 'number'
-        ? reject(new Error(error.message, { cause: error }))
-        : resolve(stdout),
-    )
-  })
-  return [...listed.matchAll(/^\s*(?:\S+ => )?(\/\S+) \(/gm)].map(([, path = '']) => path)
+  const answer = await askProgram(ldd, [node], limits)
+  if (typeof answer !== 'object') return answer
+  return [...answer.stdout.matchAll(/^\s*(?:\S+ => )?(\/\S+) \(/gm)].map(([, path = '']) => path)
 }
