@@ -76,6 +76,14 @@ export const isAppError = (error: unknown, code?: ErrorCode): error is AppError 
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)
 
+/** The code of an error of the system: its message would repeat the path. */
+export const reasonOf = (error: unknown): string =>
+  (error instanceof Error && 'syscall' in error && (error as NodeJS.ErrnoException).code) || messageOf(error)
+
+/** The text about a file that the system does not let this process read. */
+export const unreadable = (file: string, error: unknown): string =>
+  `${file}: cannot be read (${reasonOf(error)}): it must be a file that this user may read, in a folder that this user may enter`
+
 /** Whether a retry may succeed, because an engine is unavailable or another writer was faster; false for a defect. */
 export const isRetryable = (error: unknown): boolean => error instanceof AppError && error.retryable
 

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:
 import { dirname, join, resolve } from 'node:path'
 import { makeFolder } from '../disk/makeFolder.ts'
 import { isMissing } from '../disk/sync.ts'
-import { AppError, messageOf } from '../errors.ts'
+import { AppError, unreadable } from '../errors.ts'
 
 /** A running `svc dev`. */
 export interface Instance {
@@ -52,26 +52,27 @@ const ownText = (file: string): string | null => {
     const isOwn = process.getuid === undefined || statSync(file).uid === process.getuid()
     return isOwn ? readFileSync(file, 'utf8') : null
   } catch (error) {
-    if (isMissing(error) || isUnreadable(error)) return null
-    throw error
+    if (isMissing(error) || isForeign(error)) return null
+    throw new AppError('bad_request', unreadable(file, error))
   }
 }
 
 /** `.svc` may be a file, or a folder of another user. */
-const isUnreadable = (error: unknown): boolean =>
+const isForeign = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && ['ENOTDIR', 'EACCES', 'EPERM'].includes(String(error.code))
 
+/** The text is in no error, because it contains a key: the one of `JSON.parse` would repeat a part of it. */
 const parsed = (file: string, text: string): Instance => {
   const refused = (reason: string) =>
     new AppError(
       'bad_request',
-      `${file}: expected JSON with url, key, project and pid (${reason}); remove it`,
+      `${file}: expected JSON with url, key, project and pid, but ${reason}; remove it, and start svc dev again: it writes the file`,
     )
   let value: Readonly<Record<string, unknown>> | null
   try {
     value = JSON.parse(text) as typeof value
-  } catch (error) {
-    throw refused(messageOf(error))
+  } catch {
+    throw refused('it is no JSON')
   }
   const { url, key, project, pid } = value ?? {}
   if (typeof url !== 'string' || !/^https?:\/\//.test(url)) throw refused('url is not an http or https URL')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { adviceFor } from '../disk/fullDisk.ts'
 import { makeFolder } from '../disk/makeFolder.ts'
 import { isMissing } from '../disk/sync.ts'
-import { AppError, messageOf } from '../errors.ts'
+import { AppError, messageOf, unreadable } from '../errors.ts'
 
 /** An environment of a service that `svc login` has stored. */
 interface Profile {
@@ -61,11 +61,7 @@ const readStored = (dir: string): Stored | null => {
     text = readFileSync(file, 'utf8')
   } catch (error) {
     if (isMissing(error)) return null
-    const { code = messageOf(error) } = error as NodeJS.ErrnoException
-    throw new AppError(
-      'bad_request',
-      `${file}: cannot be read (${code}): it must be a file that this user may read, in a folder that this user may enter`,
-    )
+    throw new AppError('bad_request', unreadable(file, error))
   }
   return parsed(text, (reason) => {
     throw new AppError(

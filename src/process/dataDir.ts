@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import { makeFolderNow } from '../disk/durableNames.ts'
 import { adviceFor, isFullDisk } from '../disk/fullDisk.ts'
-import { AppError, messageOf } from '../errors.ts'
+import { AppError, reasonOf } from '../errors.ts'
 import { lockFile } from './engines.ts'
 
 /** Marks a directory whose restore did not complete. */
@@ -111,7 +111,3 @@ const readOwner = (file: string): string => {
     return 'unknown' // it is just starting or stopping
   }
 }
-
-/** The code of an error of the system: its message would repeat the path. */
-const reasonOf = (error: unknown): string =>
-  (error instanceof Error && 'syscall' in error && (error as NodeJS.ErrnoException).code) || messageOf(error)

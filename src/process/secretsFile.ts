@@ -1,10 +1,21 @@
-import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { hkdfSync, randomBytes } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import type { Config } from './config.ts'
 import { parseKey } from './variables/values.ts'
+import { adviceFor } from '../disk/fullDisk.ts'
 import { syncFolderNow } from '../disk/sync.ts'
-import { AppError, isAppError, messageOf } from '../errors.ts'
+import { AppError, isAppError, messageOf, reasonOf, unreadable } from '../errors.ts'
 import { derivedId, newId } from '../ids.ts'
 import { newApiToken, newSecret, parseApiToken } from '../access/tokens.ts'
 
@@ -182,9 +193,9 @@ const OTHERS = 0o077
 
 const readStored = (path: string, onWarn: OnWarn = () => {}): Stored | null =>
   reading(path, () => {
-    const mode = existsSync(path) ? statSync(path).mode : 0
+    const mode = modeOf(path) ?? 0
     if (mode & OTHERS) {
-      chmodSync(path, 0o600)
+      closeToOthers(path, mode)
       onWarn(
         `Other users had access to ${path} (mode ${octal(mode)}), and have none now; if one may have read it, ` +
           'replace what it contains (docs/operations.md, Secrets)',
@@ -194,13 +205,39 @@ const readStored = (path: string, onWarn: OnWarn = () => {}): Stored | null =>
   })
 
 const parseFile = (path: string): Stored | null =>
-  reading(path, () => (existsSync(path) ? parseStored(readFileSync(path, 'utf8')) : null))
+  reading(path, () => (modeOf(path) === null ? null : parseStored(readFileSync(path, 'utf8'))))
 
 const reading = <T>(path: string, read: () => T): T => {
   try {
     return read()
   } catch (error) {
-    throw isAppError(error) ? error : refused(path, `${messageOf(error)}; repair it, or ${RESTORE}`)
+    if (isAppError(error)) throw error
+    throw error instanceof Error && 'syscall' in error
+      ? new AppError('unavailable', unreadable(path, error))
+      : refused(path, `${messageOf(error)}; repair it, or ${RESTORE}`)
+  }
+}
+
+/**
+ * The mode of the file, or 0 for something that is no file, which is refused when it is read. Null if it is missing; a
+ * link is not missing, because its target may be on a disk that is not mounted.
+ */
+const modeOf = (path: string): number | null => {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found) return found.isFile() ? found.mode : 0
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return null
+  throw refused(path, `it is a link, and its target is missing; mount or ${RESTORE}`)
+}
+
+const closeToOthers = (path: string, mode: number): void => {
+  try {
+    chmodSync(path, 0o600)
+  } catch (error) {
+    throw new AppError(
+      'unavailable',
+      `${path}: other users have access to it (mode ${octal(mode)}), and this user cannot end that (${reasonOf(error)}): ` +
+        'run chmod 600 as its owner, or mount it with that mode',
+    )
   }
 }
 
@@ -236,14 +273,24 @@ const fieldsOf = (text: string): Readonly<Record<string, unknown>> => {
   throw new Error('it is no JSON object')
 }
 
-/** Replaces the file by a rename, so that a crash leaves the old or the new one. Durable when it returns. */
+/**
+ * Replaces the file by a rename, so that a crash leaves the old or the new one. A link remains, because its target may be
+ * the file that is backed up. Durable when it returns.
+ */
 const writeStored = (path: string, stored: Stored): void => {
   try {
-    replaceFile(path, `${JSON.stringify(stored, null, 2)}\n`)
+    replaceFile(existsSync(path) ? realpathSync(path) : path, `${JSON.stringify(stored, null, 2)}\n`)
   } catch (error) {
-    throw new AppError('unavailable', `${path} cannot be written: ${messageOf(error)}`, { cause: error })
+    throw new AppError(
+      'unavailable',
+      `${path}: cannot be written (${reasonOf(error)})${adviceFor(error) || NOT_REPLACED}`,
+      { cause: error },
+    )
   }
 }
+
+const NOT_REPLACED =
+  ': permit this user to replace it in its folder, or set SVC_MASTER_KEY, with which the service writes no such file'
 
 const replaceFile = (path: string, text: string): void => {
   const scratch = `${path}.new`

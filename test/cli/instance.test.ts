@@ -52,7 +52,8 @@ test('is absent where .svc is a file', () => {
 })
 
 for (const [text, reason] of [
-  ['{', /dev\.json: expected JSON with url, key, project and pid \(.*\); remove it$/],
+  ['{', /dev\.json: expected JSON with url, key, project and pid, but it is no JSON; remove it, /],
+  ['svc_hidden', /but it is no JSON; remove it, and start svc dev again: it writes the file$/],
   ['null', /url is not an http or https URL/],
   [JSON.stringify({ ...instance, url: 'file:///x' }), /url is not an http or https URL/],
   [JSON.stringify({ ...instance, key: 1 }), /key or project is not a text/],
@@ -64,5 +65,14 @@ for (const [text, reason] of [
     writeFileSync(join(folder, '.svc', 'dev.json'), text)
     assert.throws(() => readInstance(folder), reason)
   })
+
+test('that is a folder is refused, and the error names it', () => {
+  const folder = tempDir()
+  mkdirSync(join(folder, '.svc', 'dev.json'), { recursive: true })
+  assert.throws(
+    () => readInstance(folder),
+    /dev\.json: cannot be read \(EISDIR\): it must be a file that this/,
+  )
+})
 
 test.run()

@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { parseApiToken } from '../../src/access/tokens.ts'
@@ -100,10 +110,47 @@ for (const [damage, { damage: apply, names }] of Object.entries(damages))
     assert.is(readFileSync(fileOf(dataDir), 'utf8'), before)
   })
 
-secrets('that is a folder is refused in one line', () => {
+secrets('that is a folder is refused in one line, and keeps its mode', () => {
   const dataDir = tempDir()
-  mkdirSync(fileOf(dataDir), { mode: 0o700 })
-  assert.match(refusal({ ...none, dataDir }), fileOf(dataDir))
+  mkdirSync(fileOf(dataDir), { mode: 0o755 })
+  chmodSync(fileOf(dataDir), 0o755)
+  assert.is(
+    refusal({ ...none, dataDir }),
+    `${fileOf(dataDir)}: cannot be read (EISDIR): it must be a file that this user may read, in a folder that this user may enter`,
+  )
+  assert.is(statSync(fileOf(dataDir)).mode & 0o777, 0o755)
+})
+
+secrets('that is a link is read and replaced at its target', () => {
+  const [dataDir, target] = [tempDir(), tempDir()]
+  const { masterKey } = openSecrets({ ...none, dataDir: target })
+  symlinkSync(fileOf(target), fileOf(dataDir))
+  const { file, masterKey: linked } = openSecrets({ ...none, dataDir })
+  assert.equal(linked, masterKey)
+  const next = Buffer.alloc(32, 9)
+  file?.replaceMasterKey(next)
+  assert.ok(lstatSync(fileOf(dataDir)).isSymbolicLink())
+  assert.equal(openSecrets({ ...none, dataDir: target }).masterKey, next)
+})
+
+secrets('that is a link to a missing file is not created again', () => {
+  const [dataDir, target] = [tempDir(), tempDir()]
+  symlinkSync(fileOf(target), fileOf(dataDir))
+  assert.match(refusal({ ...none, dataDir }), 'it is a link, and its target is missing; mount or restore')
+  assert.ok(lstatSync(fileOf(dataDir)).isSymbolicLink())
+  rmSync(fileOf(dataDir))
+  symlinkSync(fileOf(dataDir), fileOf(dataDir))
+  assert.match(refusal({ ...none, dataDir }), 'cannot be read (ELOOP)')
+})
+
+secrets('that cannot be written is reported with the way out', () => {
+  const dataDir = tempDir()
+  const { file } = openSecrets({ ...none, dataDir })
+  mkdirSync(`${fileOf(dataDir)}.new`)
+  assert.throws(
+    () => file?.replaceMasterKey(Buffer.alloc(32, 9)),
+    /secrets\.json: cannot be written \(ERR_FS_EISDIR\): .*SVC_MASTER_KEY/,
+  )
 })
 
 for (const mode of [0o660, 0o644])
