@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { allRoles } from '../../src/process/config.ts'
 import { isAnyNamed, isNamed } from './engines.ts'
 import { type FileResult, type Limits, runFile } from './runFile.ts'
@@ -10,8 +11,20 @@ export interface Job {
   run(limits: Limits): Promise<FileResult>
 }
 
+/** Files of which `atATime` may run at the same time. */
+interface Pass {
+  readonly jobs: readonly Job[]
+  readonly atATime: number
+}
+
+/** One more than there are cores: many files wait for timeouts most of the time. */
+const MANY = availableParallelism() + 1
+
+/** Attacks load a service with all that they can, and their limits are seconds of processor time. */
+const LOADS = availableParallelism()
+
 /** More time for the engines that `SVC_TEST_*` name: they may be emulated and share this machine. */
-const slower = ({ timeoutMs, lingerMs }: Limits): Limits => ({ timeoutMs: timeoutMs * 3, lingerMs })
+const slower = ({ timeoutMs, lingerMs }: Limits): Limits => ({ timeoutMs: timeoutMs * 2, lingerMs })
 
 /** The files that take longest, started first: at the end, a long file leaves the other cores idle. */
 export const LONGEST: readonly string[] = [
@@ -43,20 +56,26 @@ const longestFirst = (files: readonly string[]): string[] => [
   ...files.filter((file) => !LONGEST.includes(file)),
 ]
 
-/** Groups of files that may run at the same time, one group after the other. */
-export async function* passes(files: readonly string[]): AsyncGenerator<readonly Job[]> {
+/** The passes of the files, one after the other. */
+export async function* passes(files: readonly string[]): AsyncGenerator<Pass> {
   const plain = (file: string): Job => ({ file, run: (limits) => runFile(file, limits) })
   const clustered = isNamed('mongodb') && isNamed('s3') ? files.filter(isOfCluster) : []
   const single = files.filter((file) => isOfApi(file) && !clustered.includes(file)) // a cluster has the same engines
   const real = isAnyNamed() ? single.map(onEngines) : []
   const isolated = hasNamespaces ? files.filter(isOfSandbox).map(inNamespaces) : []
-  yield [...longestFirst(files.filter((file) => !needsAll(file))).map(plain), ...isolated, ...real]
-  for (const file of files.filter(needsAll)) yield [{ file, run: (limits) => runFile(file, slower(limits)) }]
+  const others = longestFirst(files.filter((file) => !isAttack(file) && !needsAll(file))).map(plain)
+  yield { jobs: [...others, ...isolated, ...real], atATime: MANY }
+  yield { jobs: files.filter(isAttack).map(patient), atATime: LOADS }
+  yield { jobs: files.filter(needsAll).map(patient), atATime: 1 }
   yield* onCluster(clustered)
 }
 
-/** Whether the file kills nodes, loses engines or floods a service: nothing else runs beside it. */
-const needsAll = (file: string): boolean => /^test\/(?:attacks|cluster)\//.test(file)
+const patient = (file: string): Job => ({ file, run: (limits) => runFile(file, slower(limits)) })
+
+const isAttack = (file: string): boolean => file.startsWith('test/attacks/')
+
+/** Whether the file kills nodes or loses engines: nothing else runs beside it. */
+const needsAll = (file: string): boolean => file.startsWith('test/cluster/')
 
 /** Tests of the API run on every engine. */
 const isOfApi = (file: string): boolean => file.startsWith('test/api/')
@@ -102,7 +121,7 @@ const isOfCluster = (file: string): boolean => {
 }
 
 /** Runs the files on one cluster of eight processes. After half of them, one node of each role is killed. */
-async function* onCluster(files: readonly string[]): AsyncGenerator<readonly Job[]> {
+async function* onCluster(files: readonly string[]): AsyncGenerator<Pass> {
   if (files.length === 0) return
   const standIn = await standInIfNeeded()
   Object.assign(process.env, standIn?.env)
@@ -120,10 +139,10 @@ async function* onCluster(files: readonly string[]): AsyncGenerator<readonly Job
   })
   try {
     const half = Math.ceil(files.length / 2)
-    yield files.slice(0, half).map(jobOf)
+    yield { jobs: files.slice(0, half).map(jobOf), atATime: MANY }
     for (const role of allRoles) await cluster.kill(role)
     await cluster.add('api') // so that requests still alternate
-    yield files.slice(half).map(jobOf)
+    yield { jobs: files.slice(half).map(jobOf), atATime: MANY }
   } finally {
     await cluster.stop()
     await standIn?.stop()

@@ -1,12 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
 import { engineReport, exercisedIn, missingIn } from './engines.ts'
 import { type Job, passes } from './passes.ts'
 import { type FileResult, stopAll } from './runFile.ts'
-
-/** One more than there are cores: many files wait for timeouts most of the time. */
-const FILES_AT_A_TIME = availableParallelism() + 1
 
 /**
  * `npm test [pattern…]` runs each test file whose path contains a pattern (default: all) in a process of its own, and
@@ -17,7 +13,7 @@ const main = async (): Promise<void> => {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
-      'timeout-ms': { type: 'string', default: '900000' },
+      'timeout-ms': { type: 'string', default: '480000' },
       'linger-ms': { type: 'string', default: '5000' },
     },
   })
@@ -50,12 +46,12 @@ const main = async (): Promise<void> => {
     process.stdout.write(failures === 0 ? lineOf(name, result) : reportOf(name, result, problems))
     if (failures > 0) failedTests.push(name, ...failedIn(result.output))
   }
-  for await (const jobs of passes(files)) {
+  for await (const { jobs, atATime } of passes(files)) {
     const waiting = [...jobs]
     const work = async () => {
       for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await run(job)
     }
-    await Promise.all(Array.from({ length: FILES_AT_A_TIME }, work))
+    await Promise.all(Array.from({ length: atATime }, work))
   }
   if (failedTests.length > 0) process.stdout.write(['failures:', ...failedTests, ''].join('\n'))
   for (const what of missing) process.stdout.write(`NOT EXERCISED: ${what}\n`)
