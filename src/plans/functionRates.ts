@@ -5,8 +5,8 @@ import type { RateLimit, RateLimiter } from '../ports/rateLimiter.ts'
 import type { Directory } from '../projections/directory.ts'
 import { termsOf } from './plans.ts'
 
-/** A request of user code: to start a run (`send`, `call`, `run`), or to send live data (`emit`). */
-export type Taking = 'start' | 'emit'
+/** What a function does by itself: it starts a run (`send`, `call`, `run`), sends live data (`emit`), or is due by its schedule. */
+export type Taking = 'start' | 'emit' | 'tick'
 
 /** Emits that cost as much as one request: token streams have up to 100 per second, also on the smallest plan. */
 const EMITS_PER_REQUEST = 20
@@ -16,7 +16,8 @@ const LONGEST_WAIT_MS = 30_000
 
 /** Waits for the turns of one run, so that its calls keep their order. */
 export interface Turns {
-  take(taking: Taking): Promise<void>
+  /** `isDone`: whether another node has done it meanwhile, so that it does not count twice. */
+  take(taking: Taking, isDone?: () => Promise<boolean>): Promise<void>
 }
 
 /** Host calls that wait for the same rate. */
@@ -47,8 +48,8 @@ export class FunctionRates {
     const { org_id } = env
     let last: Promise<void> = Promise.resolve()
     return {
-      take: (taking) => {
-        const turn = last.then(() => this.#take(`${org_id}/${taking}`, rate[taking], signal))
+      take: (taking, isDone) => {
+        const turn = last.then(() => this.#take(`${org_id}/${taking}`, rate[taking], { signal, isDone }))
         last = turn.catch(() => {})
         return turn
       },
@@ -59,7 +60,11 @@ export class FunctionRates {
    * Resolves when it is the caller's turn; turns are first come, first served. Rejects with `rate_limit_exceeded` if that
    * would take too long, or when the signal aborts.
    */
-  async #take(key: string, limit: RateLimit, signal: AbortSignal): Promise<void> {
+  async #take(
+    key: string,
+    limit: RateLimit,
+    { signal, isDone }: { signal: AbortSignal; isDone: (() => Promise<boolean>) | undefined },
+  ): Promise<void> {
     const line = this.#lines.get(key) ?? { length: 0, last: Promise.resolve() }
     const over = clock.monotonic() + LONGEST_WAIT_MS
     if ((line.length * 1000) / limit.perSecond > LONGEST_WAIT_MS) throw tooMany(limit)
@@ -72,6 +77,7 @@ export class FunctionRates {
       await last
       for (;;) {
         if (signal.aborted) throw new AppError('conflict', 'The run was stopped')
+        if (await isDone?.()) return
         const { allowed, retryAfterMs } = await this.#limiter.take(key, limit)
         if (allowed) return
         if (clock.monotonic() + retryAfterMs > over) throw tooMany(limit) // other nodes took the turns
@@ -88,11 +94,13 @@ const rates = new Map<string, Readonly<Record<Taking, RateLimit>>>(
   Object.entries(termsOf).flatMap(([plan, { requestsPerSecond }]) => {
     if (requestsPerSecond === null) return []
     const emits = requestsPerSecond * EMITS_PER_REQUEST
+    const starts = { perSecond: requestsPerSecond, burst: requestsPerSecond }
     return [
       [
         plan,
         {
-          start: { perSecond: requestsPerSecond, burst: requestsPerSecond },
+          start: starts,
+          tick: starts, // counted apart: runs do not wait behind the ticks of a full minute
           emit: { perSecond: emits, burst: emits },
         },
       ],
@@ -103,6 +111,6 @@ const rates = new Map<string, Readonly<Record<Taking, RateLimit>>>(
 const tooMany = ({ perSecond }: RateLimit): AppError =>
   new AppError(
     'rate_limit_exceeded',
-    `The plan of the organization allows its functions ${perSecond} of these calls per second, and more than ` +
-      `${LONGEST_WAIT_MS / 1000} s of calls are waiting`,
+    `The plan of the organization allows its functions ${perSecond} of these per second, and those that wait ` +
+      `take more than ${LONGEST_WAIT_MS / 1000} s`,
   )

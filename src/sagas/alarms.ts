@@ -9,6 +9,8 @@ import { Heap } from '../loops/heap.ts'
 export const LOOK_EVERY_MS = 10_000
 /** A clock that lost more than this between two looks was set back. */
 const SET_BACK_MS = 1000
+/** Alarms that ring in one turn of the event loop: thousands may be due at once. */
+const RUNG_TOGETHER = 64
 /** Alarms that were moved or cleared and are not removed from the queue yet. */
 const MOST_DROPPED = 1000
 
@@ -77,15 +79,13 @@ export class Alarms {
   #ringDue(): void {
     this.#look = undefined
     const now = this.#readClock()
-    const due: Alarm[] = []
-    for (let first = this.#queue.first; first && first.at <= now; first = this.#queue.first) {
-      due.push(first)
+    for (let left = RUNG_TOGETHER; left > 0; left--) {
+      const { first } = this.#queue
+      if (!first || first.at > now) break
       this.#queue.pop()
-    }
-    for (const alarm of due) {
-      if (this.#alarms.get(alarm.key) !== alarm) continue // moved or cleared
-      this.#alarms.delete(alarm.key)
-      alarm.ring()
+      if (this.#alarms.get(first.key) !== first) continue // moved or cleared
+      this.#alarms.delete(first.key)
+      first.ring()
     }
     if (this.#alarms.size > 0 && this.#queue.first) this.#lookAt(this.#queue.first.at)
   }

@@ -1,10 +1,14 @@
-import { fireTick, type TickDeps } from '../commands/runs/fireTick.ts'
+import { fireTick, hasFired, type TickDeps } from '../commands/runs/fireTick.ts'
 import { schedulesOf } from '../commands/schedules/schedules.ts'
 import { type Ticks, ticksOf } from '../domain/cron.ts'
+import { BoundedMap } from '../boundedMap.ts'
 import { clock, isoOf } from '../clock.ts'
 import { isAppError, messageOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import type { FairTurns } from '../loops/fairTurns.ts'
 import { slices } from '../loops/slices.ts'
+import { throttled } from '../loops/throttled.ts'
+import type { FunctionRates } from '../plans/functionRates.ts'
 import type { Directory } from '../projections/directory.ts'
 import type { DirectoryProject } from '../projections/directoryProject.ts'
 import { isPaused, pauseOf } from '../projections/pauses.ts'
@@ -17,6 +21,10 @@ import type { Saga, SagaCore } from './saga.ts'
 const CATCH_UP_MS = 60_000
 /** A tick is too late when its alarm rings after this time: the machine was suspended for longer than the rule allows. */
 const TOO_LATE_MS = CATCH_UP_MS + LOOK_EVERY_MS
+/** Schedules whose first ticks are computed together. */
+const ARMED_TOGETHER = 16
+/** Organizations whose skipped ticks are logged apart. */
+const KEPT_ORGS = 1000
 
 export interface Schedule {
   readonly schedule_id: string
@@ -83,84 +91,118 @@ const arm = (schedule: Schedule, after: number, now: number) => {
   return [{ do: 'setAlarm', key: schedule.schedule_id, at, input } as const]
 }
 
+interface FireDeps extends TickDeps {
+  readonly directory: Pick<Directory, 'env' | 'orgIdOf' | 'projects' | 'projectById' | 'onChange' | 'reach'>
+  readonly store: Pick<EventStore, 'head'>
+  readonly turns: Pick<FairTurns, 'take'>
+  readonly functionRates: Pick<FunctionRates, 'turnsOf'>
+  readonly signal: AbortSignal
+  readonly logger: Logger
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+}
+
 /**
  * Fires the schedules of the deployed builds (SPEC.md, Schedule). Each tick has a derived stream, so it fires once even
  * if several nodes ring. A tick that rings after a pause was acknowledged, on whichever node, does not fire.
  */
-export const fireSchedules = (
-  deps: TickDeps & {
-    readonly directory: Pick<Directory, 'env' | 'projects' | 'projectById' | 'onChange' | 'reach'>
-    readonly store: Pick<EventStore, 'head'>
-    readonly logger: Logger
-    /** Milliseconds since 1970. */
-    readonly now?: () => number
-  },
-): Saga<null, ScheduleInput, Tick> => ({
-  name: 'fireSchedules',
-  ...fireSchedulesCore,
+export const fireSchedules = (deps: FireDeps): Saga<null, ScheduleInput, Tick> => {
+  const warnOf = warningsOf(deps)
+  return {
+    name: 'fireSchedules',
+    ...fireSchedulesCore,
 
-  async *inputs(signal) {
-    const { directory, logger } = deps
-    const known = new Map<string, readonly Schedule[]>()
-    const deployed = async (
-      project_id: string,
-      project: DirectoryProject | undefined,
-    ): Promise<ScheduleInput> => {
-      const former = known.get(project_id) ?? []
-      const before = new Map(former.map((one) => [one.schedule_id, one]))
-      const firing = project ? await firingIn(project, logger) : []
-      const schedules = firing.map((one) => continued(one, before.get(one.schedule_id)))
-      if (schedules.length > 0) known.set(project_id, schedules)
-      else known.delete(project_id)
-      const same = new Set(schedules.filter((one) => isSame(one, before.get(one.schedule_id))).map(idOf))
-      const others = (all: readonly Schedule[]) => all.filter((one) => !same.has(one.schedule_id))
-      return { type: 'deployed', schedules: others(schedules), former: others(former) }
-    }
-    const changed = new Set<string>()
-    let wake = () => {}
-    const stop = directory.onChange((project_id) => {
-      changed.add(project_id)
-      wake()
-    })
-    signal.addEventListener('abort', () => wake(), { once: true })
-    try {
-      for (const project of directory.projects()) yield await deployed(project.project_id, project)
-      while (!signal.aborted) {
-        for (const project_id of changed) {
-          changed.delete(project_id)
-          yield await deployed(project_id, directory.projectById(project_id))
+    async *inputs(signal) {
+      const { directory, logger } = deps
+      const known = new Map<string, readonly Schedule[]>()
+      const deployed = async function* (
+        project_id: string,
+        project: DirectoryProject | undefined,
+      ): AsyncGenerator<ScheduleInput> {
+        const former = known.get(project_id) ?? []
+        const before = new Map(former.map((one) => [one.schedule_id, one]))
+        const firing = project ? await firingIn(project, logger) : []
+        const schedules = firing.map((one) => continued(one, before.get(one.schedule_id)))
+        if (schedules.length > 0) known.set(project_id, schedules)
+        else known.delete(project_id)
+        const same = new Set(schedules.filter((one) => isSame(one, before.get(one.schedule_id))).map(idOf))
+        const others = (all: readonly Schedule[]) => all.filter((one) => !same.has(one.schedule_id))
+        const armed = others(schedules)
+        let dropped = others(former)
+        for (let from = 0; from === 0 || from < armed.length; from += ARMED_TOGETHER) {
+          const wait = slices.take()
+          if (wait) await wait
+          yield { type: 'deployed', schedules: armed.slice(from, from + ARMED_TOGETHER), former: dropped }
+          dropped = []
         }
-        if (changed.size === 0 && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve))
       }
-    } finally {
-      stop()
-    }
-  },
+      const changed = new Set<string>()
+      let wake = () => {}
+      const stop = directory.onChange((project_id) => {
+        changed.add(project_id)
+        wake()
+      })
+      signal.addEventListener('abort', () => wake(), { once: true })
+      try {
+        for (const project of directory.projects()) yield* deployed(project.project_id, project)
+        while (!signal.aborted) {
+          for (const project_id of changed) {
+            changed.delete(project_id)
+            yield* deployed(project_id, directory.projectById(project_id))
+          }
+          if (changed.size === 0 && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve))
+        }
+      } finally {
+        stop()
+      }
+    },
 
-  async carryOut({ schedule, at }) {
-    const { scheduled, schedule_id } = schedule
-    const { directory, store, now = clock.now, logger } = deps
-    const { env_id, project_id } = scheduled.project
-    await directory.reach(await store.head()) // else this node may not know a pause that another one has acknowledged
-    if (!directory.env(env_id)) return { type: 'fired', schedule, at } // it is being imported, or was deleted
-    const project = directory.projectById(project_id)
-    if (project && isPaused(project, scheduled.fn)) return { type: 'fired', schedule, at }
-    if (now() - at > TOO_LATE_MS) {
-      const error = `The event store was unavailable for longer than ${CATCH_UP_MS / 1000} s after the tick`
-      logger.warn('A tick was skipped', { schedule_id, tick: isoOf(at), error })
+    async carryOut({ schedule, at }) {
+      const { schedule_id, scheduled } = schedule
+      const error = await fire(deps, schedule, at).catch(refusalOf)
+      if (error !== null)
+        warnOf(scheduled.project.env_id)('A tick was skipped', { schedule_id, tick: isoOf(at), error })
       return { type: 'fired', schedule, at }
-    }
-    try {
-      await fireTick(deps, { scheduled, tick: at })
-    } catch (error) {
-      if (!isAppError(error, 'quota_exceeded')) throw error
-      logger.warn('A tick was skipped', { schedule_id, tick: isoOf(at), error: error.message })
-    }
-    return { type: 'fired', schedule, at }
-  },
+    },
 
-  afterFailure: ({ schedule, at }) => ({ type: 'fired', schedule, at }),
-})
+    afterFailure: ({ schedule, at }) => ({ type: 'fired', schedule, at }),
+  }
+}
+
+/** The warnings of each organization are throttled: all its ticks may be skipped for one reason. */
+const warningsOf = ({ directory, logger }: FireDeps): ((env_id: string) => Logger['warn']) => {
+  const warnings = new BoundedMap<string, Logger['warn']>(KEPT_ORGS)
+  return (env_id) => {
+    const org_id = directory.orgIdOf(env_id)
+    const warn = warnings.get(org_id) ?? throttled(logger)
+    warnings.set(org_id, warn)
+    return warn
+  }
+}
+
+/** Fires a tick, or resolves with the reason why it is skipped. There is none if its schedule fires no more. */
+const fire = async (deps: FireDeps, { scheduled }: Schedule, at: number): Promise<string | null> => {
+  const { aggregates, directory, store, signal, functionRates, turns, now = clock.now } = deps
+  const { env_id, project_id } = scheduled.project
+  const tick = { scheduled, tick: at }
+  await functionRates.turnsOf(env_id, signal)?.take('tick', () => hasFired({ aggregates }, tick))
+  const turn = turns.take(directory.orgIdOf(env_id))
+  if (turn) await turn
+  await directory.reach(await store.head()) // else this node may not know a pause that another one has acknowledged
+  if (!directory.env(env_id)) return null // it is being imported, or was deleted
+  const project = directory.projectById(project_id)
+  if (project && isPaused(project, scheduled.fn)) return null
+  if (now() - at > TOO_LATE_MS)
+    return `It was due more than ${CATCH_UP_MS / 1000} s ago: the event store was unavailable, or the rate of the plan was used up`
+  await fireTick(deps, tick)
+  return null
+}
+
+/** The message of a refusal by the plan. Throws any other error. */
+const refusalOf = (error: unknown): string => {
+  if (isAppError(error, 'quota_exceeded') || isAppError(error, 'rate_limit_exceeded')) return error.message
+  throw error
+}
 
 /**
  * A schedule that the previous build had too is as old as it was there: a tick that was due before the deployment and

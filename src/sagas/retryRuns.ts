@@ -1,6 +1,7 @@
 import { bySystem } from '../events/actor.ts'
 import { envIdOf, type Recorded } from '../events/event.ts'
 import { everyDoc } from '../loops/everyDoc.ts'
+import type { FairTurns } from '../loops/fairTurns.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Views } from '../projections/views.ts'
 import type { CommandDeps } from '../commands/deps.ts'
@@ -56,7 +57,8 @@ export const retryRunsCore: SagaCore<null, RetryInput, WaitingRun> = {
 export const retryRuns = (
   deps: Pick<CommandDeps, 'aggregates'> & {
     readonly store: Pick<EventStore, 'subscribe'>
-    readonly views: Pick<Views, 'runs' | 'completeTo'>
+    readonly views: Pick<Views, 'runs' | 'completeTo' | 'directory'>
+    readonly turns: Pick<FairTurns, 'take'>
   },
 ): Saga<null, RetryInput, WaitingRun> => ({
   name: 'retryRuns',
@@ -78,6 +80,8 @@ export const retryRuns = (
   },
 
   async carryOut({ run_id, stream_id, env_id }) {
+    const turn = deps.turns.take(deps.views.directory.orgIdOf(env_id)) // all retries of a former outage are due at once
+    if (turn) await turn
     const cause = { env_id, correlation_id: run_id, causation_id: run_id, ...bySystem('retries') }
     await retryRun(deps, { run_id, stream_id }, { cause })
     return undefined

@@ -17,10 +17,11 @@ const saga = ({
   store,
   aggregates,
   views,
+  turns,
   signal,
-}: Pick<Node, 'store' | 'aggregates' | 'views' | 'signal'>) => {
+}: Pick<Node, 'store' | 'aggregates' | 'views' | 'turns' | 'signal'>) => {
   const alarms = new Alarms()
-  void runSaga(retryRuns({ store, aggregates, views }), { logger: silent, clock, alarms }, signal)
+  void runSaga(retryRuns({ store, aggregates, views, turns }), { logger: silent, clock, alarms }, signal)
   return alarms
 }
 

@@ -10,6 +10,9 @@ import { silent } from '../../src/logger.ts'
 import { Payloads } from '../../src/content/payloads.ts'
 import { type Progress, Projectors } from '../../src/projections/projectors.ts'
 import { openViews } from '../../src/projections/views.ts'
+import { openRateLimiter } from '../../src/adapters/embedded/rateLimiter.ts'
+import { FairTurns } from '../../src/loops/fairTurns.ts'
+import { FunctionRates } from '../../src/plans/functionRates.ts'
 import { Quotas } from '../../src/plans/quotas.ts'
 import { tempDir } from './tempDir.ts'
 
@@ -48,6 +51,8 @@ export const openNode = async (dir = tempDir(), { stopped }: { readonly stopped?
     aggregates,
     views,
     quotas: new Quotas(views),
+    turns: new FairTurns(),
+    functionRates: new FunctionRates({ limiter: openRateLimiter(), directory: views.directory }),
     signal,
     /** Events of an svc stream, by type. */
     typesIn: async (stream_id: string) =>

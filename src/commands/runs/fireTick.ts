@@ -38,19 +38,32 @@ export const tickInput = ({ fn }: Pick<Deployed, 'fn'>, scheduled_time: string):
   value: { cron: fn.schedule?.cron, scheduled_time },
 })
 
+interface Tick {
+  readonly scheduled: Deployed
+  /** Milliseconds since 1970. */
+  readonly tick: number
+}
+
+const streamIdOf = ({ scheduled: { fn, project }, tick }: Tick): string =>
+  derivedId(scheduleIdOf(project.project_id, fn.ns, fn.var), tick)
+
+/** Whether a node has fired the tick. */
+export const hasFired = ({ aggregates }: Pick<TickDeps, 'aggregates'>, tick: Tick): Promise<boolean> =>
+  aggregates.streams.read(streamOf.stream(streamIdOf(tick)), (_, revision) => revision >= 0)
+
 /**
- * Requests the run of a schedule (SPEC.md, Schedule) for one tick (milliseconds since 1970). The ids derive from
+ * Requests the run of a schedule (SPEC.md, Schedule) for one tick. The ids derive from
  * schedule and tick, so each tick fires once, even if several nodes request it. Rejects with `quota_exceeded`.
  */
 export const fireTick = async (
   { aggregates, quotas, tracer }: TickDeps,
-  { scheduled, tick }: { readonly scheduled: Deployed; readonly tick: number },
+  { scheduled, tick }: Tick,
 ): Promise<void> => {
   const { fn, project } = scheduled
   const { env_id } = project
   await quotas.checkRun(env_id)
   const schedule_id = scheduleIdOf(project.project_id, fn.ns, fn.var)
-  const stream_id = derivedId(schedule_id, tick)
+  const stream_id = streamIdOf({ scheduled, tick })
   const span = tracer?.begin('tick', { kind: 'producer', attributes: { 'svc.schedule_id': schedule_id } })
   await aggregates.streams.handle(
     streamOf.stream(stream_id),

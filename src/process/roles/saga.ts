@@ -1,6 +1,7 @@
 import { clock } from '../../clock.ts'
 import { holdLease } from '../../cluster/lease.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
+import { FunctionRates } from '../../plans/functionRates.ts'
 import type { ViewName } from '../../projections/views.ts'
 import { advanceDomains } from '../../sagas/advanceDomains.ts'
 import { applyRetention } from '../../sagas/applyRetention.ts'
@@ -24,11 +25,12 @@ const READ_BY_SAGAS = ['runs', 'workers', 'envs', 'domains'] as const satisfies 
  * node alone has caught up, which its readers wait for, and on a cluster when each saga can begin.
  */
 export const startSagas = async (node: Node): Promise<void> => {
-  const { store, views, liveness } = node
+  const { store, views, liveness, limiter } = node
   const { directory } = views
+  const functionRates = new FunctionRates({ limiter, directory })
   const sagas: readonly Saga[] = [
     retryRuns(node),
-    fireSchedules({ ...node, directory }),
+    fireSchedules({ ...node, directory, functionRates }),
     applyRetention({ store, directory }),
     renewRetentions(node),
     sweepFiles(node),
