@@ -86,9 +86,10 @@ const apiOf = (planted: { key: string } | undefined): Api => openApi(server.url,
 const usageOf = (api: Api) => api.get<Static<typeof OrgUsage>>('/org/usage')
 
 // The planted facts are folded first, which takes long on a read-model server that scans.
-await until(async () => (await apiOf(left).send('GET', '/runs?limit=1')).status === 200, {
-  timeoutMs: 60_000,
-})
+const isFolded = async () =>
+  (await apiOf(left).send('GET', '/runs?limit=1')).status === 200 &&
+  (await usageOf(apiOf(outOfRuns))).usage_percent.runs >= 100
+await until(isFolded, { timeoutMs: 60_000 })
 
 const usage = suite('GET /v1/org/usage (SPEC.md, Usage and limits)')
 
