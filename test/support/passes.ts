@@ -8,6 +8,8 @@ import { type FileResult, type Limits, runFile } from './runFile.ts'
 export interface Job {
   readonly file: string
   readonly on?: string
+  /** Whether the file has run on the embedded engines already: without enough time, it does not run again. */
+  readonly again?: true
   run(limits: Limits): Promise<FileResult>
 }
 
@@ -64,9 +66,10 @@ export async function* passes(files: readonly string[]): AsyncGenerator<Pass> {
   const real = isAnyNamed() ? single.map(onEngines) : []
   const isolated = hasNamespaces ? files.filter(isOfSandbox).map(inNamespaces) : []
   const others = longestFirst(files.filter((file) => !isAttack(file) && !needsAll(file))).map(plain)
-  yield { jobs: [...others, ...isolated, ...real], atATime: MANY }
+  yield { jobs: [...others, ...isolated], atATime: MANY }
   yield { jobs: files.filter(isAttack).map(patient), atATime: LOADS }
   yield { jobs: files.filter(needsAll).map(patient), atATime: 1 }
+  yield { jobs: real, atATime: MANY }
   yield* onCluster(clustered)
 }
 
@@ -97,6 +100,7 @@ const inNamespaces = (file: string): Job => ({
 const onEngines = (file: string): Job => ({
   file,
   on: 'real engines',
+  again: true,
   run: async (limits) => {
     const standIn = await standInIfNeeded()
     try {
@@ -130,6 +134,7 @@ async function* onCluster(files: readonly string[]): AsyncGenerator<Pass> {
   const jobOf = (file: string): Job => ({
     file,
     on: 'a cluster',
+    again: true,
     run: (limits) =>
       runFile(file, slower(limits), {
         SVC_TEST_ENGINES: 'real',

@@ -118,6 +118,16 @@ runs('runs only the files that match', async () => {
   assert.is(code, 0)
 })
 
+runs('names the files that do not run again for lack of time', async () => {
+  const { code, output, last } = await run(
+    { 'api/a.test.ts': `it('passes', () => {})\nit.run()` },
+    '--minutes=0',
+  )
+  assert.is(last, '1 passed, 0 failed')
+  assert.is(code, 0)
+  assert.match(output, /^NOT EXERCISED for lack of time: test\/api\/a\.test\.ts \(on real engines\)$/m)
+})
+
 runs('fails when nothing matches', async () => {
   const { code, last } = await run({ 'a.test.ts': `it('one', () => {})\nit.run()` }, 'nothing')
   assert.is(last, '0 passed, 1 failed')

@@ -1,13 +1,15 @@
 import { globSync, readFileSync } from 'node:fs'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
+import { clock } from '../../src/clock.ts'
 import { engineReport, exercisedIn, missingIn } from './engines.ts'
 import { type Job, passes } from './passes.ts'
 import { type FileResult, stopAll } from './runFile.ts'
 
 /**
  * `npm test [pattern…]` runs each test file whose path contains a pattern (default: all) in a process of its own, and
- * the tests of the API again on other engines (passes.ts). The line before the last names the engines that were
- * exercised. The last line is `N passed, N failed`, in tests. The exit code is 1 on any failure.
+ * the tests of the API again on other engines (passes.ts). With `--minutes N`, no file starts again after N minutes, and
+ * the files that were left out are reported. The line before the last names the engines that were exercised. The last
+ * line is `N passed, N failed`, in tests. The exit code is 1 on any failure.
  */
 const main = async (): Promise<void> => {
   const { values, positionals } = parseArgs({
@@ -15,9 +17,11 @@ const main = async (): Promise<void> => {
     options: {
       'timeout-ms': { type: 'string', default: '480000' },
       'linger-ms': { type: 'string', default: '5000' },
+      minutes: { type: 'string', default: 'Infinity' },
     },
   })
   const limits = { timeoutMs: Number(values['timeout-ms']), lingerMs: Number(values['linger-ms']) }
+  const lastStart = clock.monotonic() + Number(values.minutes) * 60_000
   const files = globSync('test/**/*.test.ts')
     .sort()
     .filter((file) => positionals.length === 0 || positionals.some((pattern) => file.includes(pattern)))
@@ -32,9 +36,12 @@ const main = async (): Promise<void> => {
   const missing = new Set<string>()
   /** Repeated at the end: a log is often read from there, and may be cut before. */
   const failedTests: string[] = []
+  const leftOut: string[] = []
   let passed = 0
   let failed = 0
-  const run = async ({ file, on, run }: Job): Promise<void> => {
+  const run = async ({ file, on, again, run }: Job): Promise<void> => {
+    const name = on === undefined ? file : `${file} (on ${on})`
+    if (again && clock.monotonic() > lastStart) return void leftOut.push(name)
     const result = await run(limits)
     const problems = [...result.problems, ...problemsOf(file)]
     const failures = Math.max(result.total - result.passed, problems.length > 0 ? 1 : 0)
@@ -42,7 +49,6 @@ const main = async (): Promise<void> => {
     for (const what of missingIn(result.output)) missing.add(what)
     passed += result.passed
     failed += failures
-    const name = on === undefined ? file : `${file} (on ${on})`
     process.stdout.write(failures === 0 ? lineOf(name, result) : reportOf(name, result, problems))
     if (failures > 0) failedTests.push(name, ...failedIn(result.output))
   }
@@ -54,6 +60,7 @@ const main = async (): Promise<void> => {
     await Promise.all(Array.from({ length: atATime }, work))
   }
   if (failedTests.length > 0) process.stdout.write(['failures:', ...failedTests, ''].join('\n'))
+  if (leftOut.length > 0) process.stdout.write(`NOT EXERCISED for lack of time: ${leftOut.join(', ')}\n`)
   for (const what of missing) process.stdout.write(`NOT EXERCISED: ${what}\n`)
   process.stdout.write(`${engineReport(exercised)}\n`)
   finish(passed, failed)
