@@ -7,9 +7,10 @@ export class WalKeeper {
   readonly #file: string
   readonly #checkpointer: Checkpointer
   readonly #fullBytes: number
-  /** Bytes committed since the last reset of the WAL, and the part of them that the checkpointer is moving. */
+  /** Bytes committed since the last reset of the WAL. */
   #bytes = 0
-  #moving = 0
+  /** The move that the checkpointer works on. */
+  #moving: Promise<void> | undefined
   #closed = false
 
   /** Replaces SQLite's own checkpoints, which would block the writing thread. */
@@ -29,9 +30,19 @@ export class WalKeeper {
   /** Counts the approximate size of a commit. */
   wrote(bytes: number): void {
     this.#bytes += bytes
-    if (this.#bytes <= this.#fullBytes || this.#moving > 0) return
-    this.#moving = this.#bytes
-    void this.#checkpointer.move(this.#file).then(() => this.#moved())
+    if (this.#bytes > this.#fullBytes) void this.move()
+  }
+
+  /** Moves the WAL into the database. A database that has lost pages gets smaller with it. */
+  move(): Promise<void> {
+    const moved = this.#bytes
+    this.#moving ??= this.#checkpointer.move(this.#file).then(() => this.#reset(moved))
+    return this.#moving
+  }
+
+  /** Resolves when the WAL is not full: work that can wait would write faster than the WAL is moved, and fill the disk. */
+  async hasRoom(): Promise<void> {
+    while (this.#bytes > this.#fullBytes && !this.#closed) await this.move()
   }
 
   close(): void {
@@ -39,10 +50,10 @@ export class WalKeeper {
   }
 
   /** Called when most of the WAL is in the database: moves the rest, if it is small, and resets the WAL. */
-  #moved(): void {
+  #reset(moved: number): void {
+    this.#moving = undefined
     if (this.#closed) return
-    this.#bytes -= this.#moving
-    this.#moving = 0
+    this.#bytes -= moved
     if (this.#bytes > this.#fullBytes) return
     try {
       this.#db.exec('PRAGMA wal_checkpoint(RESTART)')

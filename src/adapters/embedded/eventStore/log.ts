@@ -8,7 +8,7 @@ import { closedOnFailure, isFaultOfFile, openDatabase, rows, transaction, unavai
 import { WalKeeper } from '../walKeeper.ts'
 import { rowText } from './checksum.ts'
 import { damagedLog } from './damagedLog.ts'
-import { giveBackPages } from './freePages.ts'
+import { giveBackPages } from '../freePages.ts'
 import { rowsOf } from './logRows.ts'
 import { lostCommits } from './lostCommits.ts'
 import { type Retention, Retentions } from './retentions.ts'

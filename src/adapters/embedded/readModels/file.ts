@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { AlienFile, type OnDiscarded, openDisposable, renew } from '../disposableFile.ts'
+import { rewriteSmall } from '../freePages.ts'
 import { closedOnFailure, openDatabase } from '../sqlite.ts'
 
 /** Written into the file. svc 0.1.0 discards it: it would read the newest version, which it does not keep up to date. */
@@ -23,7 +24,7 @@ export const renewFile = (dir: string, reason: string, onDiscarded: OnDiscarded)
   renew(fileIn(dir), open, reason, onDiscarded)
 
 const open = (file: string): DatabaseSync => {
-  const db = openDatabase(file, 'normal')
+  const db = openDatabase(file, 'normal', { shrinks: true })
   return closedOnFailure(db, () => {
     const { user_version: format } = db.prepare('PRAGMA user_version').get() ?? {}
     const { application_id: application } = db.prepare('PRAGMA application_id').get() ?? {}
@@ -34,6 +35,7 @@ const open = (file: string): DatabaseSync => {
         `Expected read models of format ${READABLE.join(' or ')}, got application ${String(application)}, format ${String(format)}`,
       )
     }
+    rewriteSmall(db)
     const next = Math.max(Number(format), FORMAT)
     db.exec(`PRAGMA application_id=${APPLICATION}; PRAGMA user_version=${next};
       CREATE TABLE IF NOT EXISTS collections

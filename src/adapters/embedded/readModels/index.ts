@@ -102,6 +102,7 @@ class EmbeddedReadModels implements ReadModels {
     // Damage of the newest versions is found here, where the file can still be replaced.
     for (const spec of registry.newest()) this.#tables.open(spec)
     for (const stored_as of registry.replaced()) void this.#removals.replaced({ stored_as })
+    if (!isFilling) this.#removals.shrink(this.#tables) // a crash may have left free pages
   }
 
   #tablesIn(db: Tables['db']): Tables {
@@ -198,6 +199,7 @@ class EmbeddedReadModels implements ReadModels {
       this.#tables.wrote(table, (next - at + 4) * PAGE_BYTES)
       at = next
     } while (at < writes.length)
+    if (writes.some(({ doc }) => doc === null)) this.#removals.shrink(table)
   }
 
   async versions(): Promise<readonly Version[]> {

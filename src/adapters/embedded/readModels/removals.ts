@@ -1,5 +1,5 @@
 import type { Version } from '../../../ports/readModels.ts'
-import { dropSlowly } from './dropping.ts'
+import { dropSlowly, type Kept, shrink } from './dropping.ts'
 import type { Guard } from './guard.ts'
 import type { SideFiles } from './sideFiles.ts'
 import { type Table, tableName } from './table.ts'
@@ -20,13 +20,17 @@ interface Parts {
   readonly dropped: Set<string>
 }
 
-/** Drops tables between other work, one at a time. Those that are not dropped when it ends are dropped after the next open. */
+/**
+ * Drops tables between other work, one at a time, and gives their space back to the disk. Those that are not dropped when it
+ * ends are dropped after the next open.
+ */
 export class Removals {
   readonly #tables: Tables
   readonly #sides: SideFiles
   readonly #guard: Guard
   readonly #dropped: Set<string>
   readonly #leaving = new AbortController()
+  readonly #shrinking = new Set<Kept['db']>()
   #dropping: Promise<void> = Promise.resolve()
 
   constructor({ tables, sides, guard, dropped }: Parts) {
@@ -44,6 +48,16 @@ export class Removals {
     return this.#later(() => this.#dropReplaced(former))
   }
 
+  /** Documents of a file were removed. */
+  shrink({ db }: Pick<Kept, 'db'>): void {
+    if (this.#shrinking.has(db)) return
+    this.#shrinking.add(db)
+    void this.#later(() => {
+      this.#shrinking.delete(db)
+      return this.#shrink(db)
+    })
+  }
+
   async leave(): Promise<void> {
     this.#leaving.abort()
     await this.#dropping
@@ -54,23 +68,34 @@ export class Removals {
     return this.#dropping
   }
 
+  #shrink(db: Kept['db']): Promise<void> {
+    return shrink({ db, wal: this.#tables.walOf(db) }, this.#leaving.signal)
+  }
+
+  async #dropSlowly(stored_as: string): Promise<void> {
+    const { db } = this.#tables
+    const { signal } = this.#leaving
+    await dropSlowly({ db, wal: this.#tables.walOf(db) }, stored_as, signal)
+    if (!signal.aborted) this.shrink({ db })
+  }
+
   async #dropReplaced({ stored_as, side = null, table }: Replaced): Promise<void> {
     const { signal } = this.#leaving
     await table?.unread(signal)
     if (side !== null) return signal.aborted ? undefined : this.#sides.remove(side)
-    await dropSlowly(this.#tables.db, stored_as, signal)
+    await this.#dropSlowly(stored_as)
     if (!signal.aborted) this.#tables.registry.forgetReplaced(stored_as)
   }
 
   async #drop(version: Version): Promise<void> {
     const { signal } = this.#leaving
-    const { registry, db } = this.#tables
+    const { registry } = this.#tables
     const found = registry.find(version)
     const { stored_as = tableName(version), side = null } = found ?? {}
     await this.#tables.opened(version)?.unread(signal)
     this.#tables.forget(version)
     if (!found?.is_filling) this.#dropped.add(tableName(version)) // no reader has seen one that a thread fills
-    if (side === null) await dropSlowly(db, stored_as, signal)
+    if (side === null) await this.#dropSlowly(stored_as)
     if (signal.aborted) return
     registry.remove(version)
     if (side !== null) await this.#sides.remove(side)

@@ -58,6 +58,8 @@ export class Table {
   readonly #counted
   readonly #insert
   readonly #replace
+  readonly #delete
+  readonly #mark
   /** Statements by the places of the fields that they change. */
   readonly #amendments = new Map<string, StatementSync>()
   /** No stored id before `AFTER_TIMED` is larger. */
@@ -124,6 +126,8 @@ export class Table {
     )
     const assigned = columns.map((column) => `, ${column} = ?`).join('')
     this.#replace = db.prepare(`UPDATE ${this.#name} SET cursor = ?, gone = ?, doc = ?${assigned} ${at}`)
+    this.#delete = db.prepare(`DELETE FROM ${this.#name} ${at}`)
+    this.#mark = db.prepare(`INSERT INTO ${this.#name} (rowid, id, cursor, gone) VALUES (?, ?, ?, 1)`)
     this.#checkpoint = db.prepare('SELECT checkpoint FROM collections WHERE name = ? AND version = ?')
     this.#advance = db.prepare(`UPDATE collections SET checkpoint = ?1
       WHERE name = ?2 AND version = ?3 AND (checkpoint IS NULL OR checkpoint < ?1)`)
@@ -342,6 +346,10 @@ export class Table {
       const changed = columns.flatMap((column, i) => (sameColumn(column, old[i] ?? null) ? [] : [i]))
       this.#amending(changed).run(cursor, text, ...changed.map((i) => columns[i] ?? null), rowid)
       if (changed.length === 0) return
+    } else if (gone === 0) {
+      // SQLite frees pages of a table only when rows are deleted, not when they become smaller.
+      this.#delete.run(rowid)
+      this.#mark.run(rowid, id, cursor)
     } else this.#replace.run(cursor, doc ? 0 : 1, text, ...columns, rowid)
     if (gone === 0) this.#counts.count(old, -1)
     if (doc) this.#counts.count(columns, 1)

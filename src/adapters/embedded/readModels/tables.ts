@@ -83,8 +83,11 @@ export class Tables {
 
   /** Counts the approximate size of a commit. */
   wrote({ db }: Table, bytes: number): void {
-    const wal = this.#sides.walOf(db) ?? this.#wal
-    wal.wrote(bytes)
+    this.walOf(db).wrote(bytes)
+  }
+
+  walOf(db: DatabaseSync): WalKeeper {
+    return this.#sides.walOf(db) ?? this.#wal
   }
 
   /** Commits what a thread has written, and creates its indexes. Each of them reads the whole file, so it is mapped. */
