@@ -44,7 +44,10 @@ export const derivedId = (...parts: readonly (string | number)[]): string => {
  * random ids would each touch another page of every index.
  */
 export const derivedIdBeside = (base: string, ...parts: readonly (string | number)[]): string =>
-  `${base.slice(0, 13)}-8${tailOf(digestOf([base, ...parts]))}`
+  `${timePartOf(base)}-8${tailOf(digestOf([base, ...parts]))}`
+
+/** The part of an id from `newId` or `derivedIdBeside` that contains its creation time. */
+export const timePartOf = (id: string): string => id.slice(0, 13)
 
 /** Creation time of an id from `newId` or `derivedIdBeside`, milliseconds since 1970. */
 export const timeOf = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)

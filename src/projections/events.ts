@@ -1,5 +1,6 @@
 import { envIdOf } from '../events/event.ts'
 import type { DomainEvent, EventOf } from '../events/index.ts'
+import { CALL } from '../events/eventType.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import type { RunError } from '../events/run.ts'
 import type { PayloadRef } from '../events/scalars.ts'
@@ -18,6 +19,8 @@ export type EventDoc = {
   readonly order: string
   /** `run_id/order` of an event that a run sent, for its trace; else null. */
   readonly sent_by: string | null
+  /** Its id if it is a call, in whose millisecond the run that it starts is found; else null. */
+  readonly call_id: string | null
   /** When a defect kept the event from its handlers, in the form of `order`, and the error that its stream records. */
   readonly abandoned?: string
   readonly error?: RunError
@@ -27,12 +30,13 @@ export type EventDoc = {
 
 export const events: Projection<EventDoc> = {
   name: 'events',
-  version: 5,
+  version: 6,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'event_type'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: [], sort: 'abandoned', sparse: true },
     { equal: [], sort: 'sent_by', sparse: true },
+    { equal: ['env_id'], sort: 'call_id', sparse: true },
   ],
   handles: ['EventPublished', 'EventHandled', 'EnvPurged', 'CallsExpired'],
   begins: ({ event }) => event.type === 'EventPublished',
@@ -62,6 +66,7 @@ export const events: Projection<EventDoc> = {
       event_time,
       created_at: event_time,
       order,
+      call_id: event_type === CALL ? event_id : null,
       sent_by: source.startsWith(BY_RUN) ? `${source.slice(BY_RUN.length)}/${order}` : null,
     }
   },

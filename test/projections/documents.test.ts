@@ -79,10 +79,15 @@ const eventDoc = {
   created_at: event_time,
   order: order(0),
   sent_by: null,
+  call_id: null,
 }
 event('of a run names its sender', () => {
   const doc = docsAfter(events, [{ ...published, source: 'run:r' }])['e']
   assert.is(doc?.sent_by, `r/${order(0)}`)
+})
+event('that is a call is found by its id', () => {
+  const doc = docsAfter(events, [{ ...published, event_type: 'svc:call' }])['e']
+  assert.is(doc?.call_id, 'e')
 })
 event('contains the published type and data', () =>
   assert.equal(docsAfter(events, [published]), { e: { ...eventDoc, event_data: { n: 1 } } }),

@@ -1,17 +1,11 @@
-import { isoOf } from '../../clock.ts'
-import { CALL } from '../../events/eventType.ts'
 import { payloadOf } from '../../events/payload.ts'
-import { isDerived, isId, timeOf } from '../../ids.ts'
-import { everyDoc } from '../../loops/everyDoc.ts'
+import { isDerived, isId, timePartOf } from '../../ids.ts'
 import type { EventDoc } from '../../projections/events.ts'
 import type { CommandDeps } from '../deps.ts'
 import { runIdOf } from '../events/planRuns.ts'
 
-/** The clock of the event store may differ from that of the node that made the id, milliseconds. */
-const BEFORE_MS = 5000
-const AFTER_MS = 60_000
-/** Calls of that time that are looked at. */
-const MOST_CALLS = 10_000
+/** Calls of one environment in one millisecond. */
+const MOST_CALLS = 100
 
 type Deps = Pick<CommandDeps, 'views' | 'payloads'>
 
@@ -22,20 +16,15 @@ type Deps = Pick<CommandDeps, 'views' | 'payloads'>
  */
 export const findCall = async (deps: Deps, run_id: string, env_id: string): Promise<EventDoc | null> => {
   if (!isId(run_id) || !isDerived(run_id)) return null
-  const time = timeOf(run_id)
-  const calls = everyDoc(deps.views.events, {
-    id: 'event_id',
-    equal: { env_id, event_type: CALL },
-    sort: 'order',
-    from: isoOf(time - BEFORE_MS),
-    before: isoOf(time + AFTER_MS),
+  const calls = await deps.views.events.find({
+    equal: { env_id },
+    sort: 'call_id',
+    prefix: timePartOf(run_id),
+    limit: MOST_CALLS,
+    offset: 0,
+    totals: false,
   })
-  let left = MOST_CALLS
-  for await (const event of calls) {
-    if (left-- === 0) return null
-    if (timeOf(event.event_id) !== time || !(await starts(deps, event, run_id))) continue
-    return event
-  }
+  for (const event of calls.items) if (await starts(deps, event, run_id)) return event
   return null
 }
 

@@ -174,6 +174,7 @@ export const recordsOf = (
           created_at: timeOf(0),
           order: `${timeOf(2)}/${cursorOf(2)}`,
           sent_by: null,
+          call_id: null,
         },
       ],
     },
