@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { counted } from '../text/counted.ts'
 import type { OnProgress } from '../backup/makeBackup.ts'
 import type { Manifest } from '../backup/manifest.ts'
 import type { BackupSource } from '../backup/source.ts'
@@ -21,7 +22,7 @@ const jsonOf = (dir: string, { created_at, log_id, position, master_key_id, blob
 
 const contentOf = (dir: string, manifest: Manifest): string => {
   const { position, blobs } = jsonOf(dir, manifest)
-  return `${position} events and ${blobs} blobs`
+  return `${counted(position, 'event')} and ${counted(blobs, 'blob')}`
 }
 
 /** Shows events and blobs as the two parts of the work, which ends when it is interrupted. */
@@ -75,7 +76,7 @@ const restoreCluster = async (
   const { blobs } = jsonOf(dir, manifest)
   return {
     json: { ...jsonOf(dir, manifest), events },
-    text: `The engines contain ${events} events and ${blobs} blobs of ${manifest.created_at}; start the nodes\n`,
+    text: `The engines contain ${counted(events, 'event')} and ${counted(blobs, 'blob')} of ${manifest.created_at}; start the nodes\n`,
   }
 }
 

@@ -1,3 +1,4 @@
+import { counted } from '../text/counted.ts'
 import { clock } from '../clock.ts'
 import { isAppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
@@ -73,7 +74,7 @@ export const doctorCommand = command({
     const checks = [...outside.checks, ...inside.checks, ...machine]
     const width = Math.max(...checks.map(({ name }) => name.length))
     const count = (state: Check['state']) => checks.filter((check) => check.state === state).length
-    const summary = `\n${checks.length} checks: ${count('failed')} failed, ${count('warning')} warnings\n`
+    const summary = `\n${counted(checks.length, 'check')}: ${count('failed')} failed, ${counted(count('warning'), 'warning')}\n`
     return {
       json: { ok: count('failed') === 0, service: outside.answers, checks },
       text: checks.map((check) => lineOf(check, width)).join('') + summary,

@@ -1,5 +1,6 @@
 import { openAsBlob, statSync } from 'node:fs'
 import { basename } from 'node:path'
+import { counted } from '../text/counted.ts'
 import type { File } from '../client/index.ts'
 import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
@@ -90,7 +91,10 @@ export const fileCommands: readonly CliCommand[] = [
           bar.report((done += chunk.length), size)
         }
         if (done !== size)
-          throw new AppError('unavailable', `${onOneLine(path)}: expected ${size} bytes, got ${done}`)
+          throw new AppError(
+            'unavailable',
+            `${onOneLine(path)}: expected ${counted(size, 'byte')}, got ${done}`,
+          )
       })
       return {
         json: { ...found, size, file },

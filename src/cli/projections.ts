@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { counted } from '../text/counted.ts'
 import { clock } from '../clock.ts'
 import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
@@ -23,8 +24,9 @@ const rebuildText = ({ rebuild }: ReadModelStatus): string => {
   const { state, ended_at, differences, behind, error, from_version } = rebuild
   const served = from_version === null ? '' : `, version ${from_version} is served`
   if (state === 'failed') return `failed: ${error ?? ''}${served}`
-  if (state !== 'done') return `${state}${behind === null ? '' : `, ${count(behind)} events left`}${served}`
-  return `done ${ended_at ?? ''}${differences === null ? '' : `, ${count(differences)} differences`}`
+  if (state !== 'done')
+    return `${state}${behind === null ? '' : `, ${counted(behind, 'event')} left`}${served}`
+  return `done ${ended_at ?? ''}${differences === null ? '' : `, ${counted(differences, 'difference')}`}`
 }
 
 const tableOf = (rows: Status, table: Invocation['table']): string =>
@@ -115,7 +117,11 @@ export const projectionCommands: readonly CliCommand[] = [
         most = Math.max(most, left)
         const current = rows.filter(isRebuilding)
         const known = current.every(({ rebuild }) => rebuild?.behind !== null)
-        bar.report(most - left, known ? most : null, `${current.length} of ${rows.length} read models`)
+        bar.report(
+          most - left,
+          known ? most : null,
+          `${current.length} of ${counted(rows.length, 'read model')}`,
+        )
         await delay(Math.max(LOOK_MS, tookMs), undefined, { signal }) // each reply counts all documents
         const asked = clock.monotonic()
         rows = await continuing(statusOf(service, args.name), CONTINUES)

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { counted } from '../text/counted.ts'
 import type { MasterKeyStatus } from '../commands/installation/masterKeyStatus.ts'
 import { type CliCommand, command } from './command.ts'
 import { continuing } from './unanswered.ts'
@@ -15,11 +16,11 @@ function keyIn(file: string): string {
 
 const textOf = ({ status, ...key }: MasterKeyStatus): string =>
   status === 'rotating'
-    ? `Rotating: ${key.remaining} keys remain, ${key.rewrapped} are done (since ${key.started_at})\n`
+    ? `Rotating: ${counted(key.remaining, 'key')} left, ${key.rewrapped} done (since ${key.started_at})\n`
     : key.ended_at === null
       ? `The master key is ${key.master_key_id}; it was never replaced\n`
       : `Done: the master key ${key.master_key_id} replaced ${key.previous_master_key_id} at ${key.ended_at}; ` +
-        `${key.rewrapped} keys were encrypted again\n`
+        `${counted(key.rewrapped, 'key')} encrypted again\n`
 
 export const secretsCommands: readonly CliCommand[] = [
   command({

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
+import { counted } from '../text/counted.ts'
 import type { Imported } from '../commands/transfer/importEnv.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
@@ -115,7 +116,7 @@ export const transferCommands: readonly CliCommand[] = [
         return {
           json: { file, key_file: keyFile, env_id, ...end, api_keys },
           text:
-            `${file} contains ${end.facts} facts and ${end.blobs} blobs of ${args.ENV}; its transfer key is in ${keyFile}\n` +
+            `${file} contains ${counted(end.facts, 'fact')} and ${counted(end.blobs, 'blob')} of ${args.ENV}; its transfer key is in ${keyFile}\n` +
             (api_keys.length > 0 ? `API keys are not in it: ${onOneLine(api_keys.join(', '))}\n` : ''),
         }
       } catch (error) {
@@ -167,7 +168,7 @@ export const transferCommands: readonly CliCommand[] = [
       return {
         json: imported,
         text:
-          `${org}/${env} contains ${facts} facts and ${blobs} blobs of the file\n` +
+          `${org}/${env} contains ${counted(facts, 'fact')} and ${counted(blobs, 'blob')} of the file\n` +
           `Create its API keys with svc keys create ${org}/${env}\n`,
       }
     },

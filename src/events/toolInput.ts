@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { counted } from '../text/counted.ts'
 import { isObject } from './isObject.ts'
 import type { ToolSchema } from './toolSchema.ts'
 
@@ -125,8 +126,8 @@ const mistakeInText = (schema: Fields, value: string, told: Told): string | unde
   if (minLength === 0 && maxLength === Infinity) return undefined
   let length = 0
   for (const _ of value) length++ // characters, as JSON Schema counts them, not units of UTF-16
-  if (length < minLength) return told(`at least ${minLength} characters`)
-  return length > maxLength ? told(`at most ${maxLength} characters`) : undefined
+  if (length < minLength) return told(`at least ${counted(minLength, 'character')}`)
+  return length > maxLength ? told(`at most ${counted(maxLength, 'character')}`) : undefined
 }
 
 const mistakeInList = (
@@ -137,8 +138,8 @@ const mistakeInList = (
 ): string | undefined => {
   const { minItems = 0, maxItems = Infinity } = schema as Readonly<Record<string, number | undefined>>
   const prefix = (schema['prefixItems'] ?? []) as readonly unknown[]
-  if (value.length < minItems) return told(`at least ${minItems} items`)
-  if (value.length > maxItems) return told(`at most ${maxItems} items`)
+  if (value.length < minItems) return told(`at least ${counted(minItems, 'item')}`)
+  if (value.length > maxItems) return told(`at most ${counted(maxItems, 'item')}`)
   for (const [index, one] of value.entries()) {
     const part = index < prefix.length ? prefix[index] : schema['items']
     const mistake = part === undefined ? undefined : inner(part, one, index)
@@ -221,7 +222,7 @@ const shown = (value: unknown): string => {
     )
   } catch (error) {
     if (!(error instanceof TooLong)) throw error
-    return Array.isArray(value) ? `an array of ${value.length} items` : 'a large object'
+    return Array.isArray(value) ? `an array of ${counted(value.length, 'item')}` : 'a large object'
   }
 }
 

@@ -1,3 +1,4 @@
+import { counted } from '../text/counted.ts'
 import { type Check, failed, ok, warning } from './checks/check.ts'
 import { checkDataDir } from './checks/dataDir.ts'
 import { checkEngines } from './checks/engines.ts'
@@ -52,7 +53,7 @@ const backlogOf = (details: Readonly<Record<string, unknown>>): readonly Check[]
       ? [
           warning(
             'read models',
-            `${skipped} facts are missing in read models because of a defect`,
+            `read models lack ${counted(skipped, 'fact')} because of a defect`,
             'GET /operator/skipped-facts names them; upgrade svc, and the read models are built again',
           ),
         ]

@@ -13,7 +13,16 @@ export interface Layer {
 }
 
 /** The files that every layer of the service may use. */
-const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'disk', 'logger', 'secrets/shownValue'] as const
+const kernel = [
+  'clock',
+  'text',
+  'errors',
+  'ids',
+  'boundedMap',
+  'disk',
+  'logger',
+  'secrets/shownValue',
+] as const
 const facts = [...kernel, 'loops', 'events', 'events/rawJson', 'ports'] as const
 
 /** An adapter knows the port that it implements and the packages of its engine, and no other adapter. */
@@ -25,6 +34,7 @@ const adapter = (path: string, ...packages: readonly string[]): Layer => ({
 
 export const layers: readonly Layer[] = [
   { path: 'clock', imports: [] },
+  { path: 'text', imports: [] },
   { path: 'errors', imports: [] },
   { path: 'boundedMap', imports: [] },
   { path: 'disk', imports: ['boundedMap'] },
@@ -41,7 +51,7 @@ export const layers: readonly Layer[] = [
   { path: 'events/outputLimit', imports: [] },
   { path: 'events/contextKey', imports: ['errors'] },
   { path: 'events/idempotencyKey', imports: ['errors'] },
-  { path: 'events', imports: ['errors'], packages: ['typebox'] },
+  { path: 'events', imports: ['text', 'errors'], packages: ['typebox'] },
   { path: 'events/failedRun', imports: ['errors'], types: ['events'] },
   // The SDK is published: its types and its code are its own.
   { path: 'sdk', imports: [] },
@@ -298,7 +308,7 @@ export const layers: readonly Layer[] = [
   { path: 'process/noCoreDumps', imports: [] },
   { path: 'process/output', imports: ['clock'] },
   { path: 'process/stopSignals', imports: ['clock'] },
-  { path: 'process/variables', imports: ['ports', 'sandbox/nearestName', 'secrets/shownValue'] },
+  { path: 'process/variables', imports: ['text', 'ports', 'sandbox/nearestName', 'secrets/shownValue'] },
   {
     path: 'process/config',
     imports: [
@@ -471,6 +481,7 @@ export const layers: readonly Layer[] = [
       'ids',
       'logger',
       'sandbox/nearestName',
+      'text',
       'backup/rowFrames',
       'backup',
       'process/codeCache',

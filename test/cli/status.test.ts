@@ -87,7 +87,7 @@ doctor('has the running service check itself', async () => {
   assert.ok(!names.includes('configuration'))
   const { out } = await cli(['doctor'], { env })
   assert.match(out, /^ok +event store +embedded, in /m)
-  assert.match(out, /\n\d+ checks: 0 failed, \d+ warnings\n$/)
+  assert.match(out, /\n\d+ checks: 0 failed, \d+ warnings?\n$/)
 })
 
 doctor('prints how to fix a problem, and ends with 1 if a check has failed', async () => {

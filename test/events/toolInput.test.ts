@@ -65,7 +65,7 @@ for (const [field, good, bad, told] of [
   [{ multipleOf: 0.1 }, 0.3, 0.35, 'a: expected a multiple of 0.1, got 0.35'],
   [{ minLength: 2 }, 'ab', '😀', 'a: expected at least 2 characters, got "😀"'],
   [{ maxLength: 1 }, '😀', 'ab', 'a: expected at most 1 characters, got "ab"'],
-  [{ minItems: 1 }, [1], [], 'a: expected at least 1 items, got []'],
+  [{ minItems: 1 }, [1], [], 'a: expected at least 1 item, got []'],
   [{ maxItems: 1 }, [1], [1, 2], 'a: expected at most 1 items, got [1,2]'],
   [{ items: { type: 'integer' } }, [1, 2], [1, 'x'], 'a.1: expected an integer, got "x"'],
   [{ prefixItems: [{ type: 'string' }], items: false }, ['x'], ['x', 1], 'a.1: expected no value, got 1'],

@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import Type from 'typebox'
+import { counted } from '../../text/counted.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { demand } from '../../access/permissions.ts'
 import { pastOf } from '../../commands/audit/past.ts'
@@ -128,7 +129,7 @@ const download = async (
       ctx.set('Content-Range', `bytes */${file.size}`)
       throw new AppError(
         'range_not_satisfiable',
-        `Range: expected a range within the ${file.size} bytes of the file`,
+        `Range: expected a range within the ${counted(file.size, 'byte')} of the file`,
       )
     }
     range = asked

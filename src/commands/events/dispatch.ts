@@ -1,3 +1,4 @@
+import { counted } from '../../text/counted.ts'
 import { clock } from '../../clock.ts'
 import { openingOf } from '../../domain/stream.ts'
 import { actorOf } from '../../events/actor.ts'
@@ -173,7 +174,7 @@ const unreadOf = (event_id: string, unread_projects: readonly string[]) =>
         unread_projects,
         error: {
           code: 'internal_server_error',
-          message: `Event ${event_id} could not be dispatched to ${unread_projects.length} projects, because the lists of functions of their builds cannot be read`,
+          message: `Event ${event_id} could not be dispatched to ${counted(unread_projects.length, 'project')}, because the lists of functions of their builds cannot be read`,
         },
       }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { counted } from '../../text/counted.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { START } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -116,12 +117,13 @@ const describeOne = async ({ store, readModels }: Deps, { seenBy, range }: Loss)
   const { after, upTo } = range
   const events = store.countBetween(after, upTo)
   if (events !== null)
-    return `the ${seenBy} ${seenBy === 'event store' ? 'remembers' : 'have'} at least ${events} ${events === 1 ? 'event' : 'events'} that the log lacks`
+    return `the ${seenBy} ${seenBy === 'event store' ? 'remembers' : 'have'} at least ${counted(events, 'event')} that the log lacks`
   const documents = await readModels.countAfter(after).catch((error: unknown) => {
     if (isAppError(error, 'unavailable')) return null // it took too long
     throw error
   })
-  return `${documents ?? 'many'} documents of the ${seenBy} contain events that the log lacks`
+  const number = documents === null ? 'many documents' : counted(documents, 'document')
+  return `the ${seenBy} have ${number} with events that the log lacks`
 }
 
 /** Names this loss: another one needs another acceptance. The head is left out, because other nodes may append. */

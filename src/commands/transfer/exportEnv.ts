@@ -1,3 +1,4 @@
+import { counted } from '../../text/counted.ts'
 import { AppError, isAppError, messageOf } from '../../errors.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
@@ -37,7 +38,7 @@ export const exportEnv = async (
     if (total > 0)
       throw new AppError(
         'conflict',
-        `The environment has ${total} runs with the status ${status}; wait until they end, or cancel them`,
+        `The environment has ${counted(total, 'run')} with the status ${status}; repeat the export when none is left, or cancel what runs`,
       )
   }
   const head = await store.head()

@@ -1,3 +1,4 @@
+import { counted } from '../../text/counted.ts'
 import { shownValue } from '../../secrets/shownValue.ts'
 import { keySizeOf } from './values.ts'
 
@@ -10,7 +11,7 @@ export type Check = <T>(
 ) => T
 
 /** A secret that is not valid: its size may show the mistake. */
-const sizeOf = (text: string): string => `${text.length} characters, which are not shown`
+const sizeOf = (text: string): string => `${counted(text.length, 'character')}, not shown`
 
 /** Checks the variables of an environment. `problems` gets a text for each value that is not valid, `known` each name. */
 export const checksOf = (env: Readonly<Record<string, string | undefined>>) => {

@@ -1,4 +1,5 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { counted } from '../../text/counted.ts'
 import { domainNameOf } from '../../ports/domainName.ts'
 
 export const MAX_PORT = 65_535
@@ -10,7 +11,7 @@ export const parseKey = (text: string): Buffer | undefined => {
 
 /** A key that is not valid: its size may show that it is hexadecimal, or cut. */
 export const keySizeOf = (text: string): string =>
-  `${Buffer.from(text, 'base64').length} bytes, which are not shown`
+  `${counted(Buffer.from(text, 'base64').length, 'byte')}, not shown`
 
 /** The host of the public URL, if it is a DNS name. */
 export const zoneOf = (publicUrl: string | null): string =>
