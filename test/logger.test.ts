@@ -22,6 +22,7 @@ for (const [what, secret] of [
   ['an Authorization header', 'Authorization: Bearer opaque-token-of-another'],
   ['another Authorization header', 'authorization: opaque-token-of-another'],
   ['an engine', 'mongodb://user:hunter2@db:27017/svc'],
+  ['an engine whose password is its user', 'redis://hunter2@db'],
   ['a cookie', 'Cookie: opaque-session'],
 ] as const)
   log(`contains no secret of ${what}`, () => {
@@ -31,6 +32,24 @@ for (const [what, secret] of [
       assert.match(line, '***')
     }
   })
+
+log('contains no part of a password in a URL, whatever characters it has', () => {
+  for (const url of ['s3://key:PART', 'esdb+discover://:PART', 'redis://PART', 'https://user:PART'])
+    for (const password of ['hid@hid', 'hid"hid', 'hid?hid', 'hid#hid', 'hid:hid', 'hid/hid']) {
+      const secret = `${url.replace('PART', password)}@db:1/path`
+      assert.not.match(logged(`Cannot reach ${secret}: refused`), 'hid', secret)
+    }
+})
+
+log('keeps URLs without a user readable', () => {
+  for (const url of [
+    'file:///a/node_modules/@koa/router.js',
+    'http://localhost:8080/@a/b',
+    'https://h/a@b',
+    's3://<key>:<secret>@h',
+  ])
+    assert.match(logged(`See ${url} for more`), url)
+})
 
 log('keeps ids and paths readable', () => {
   const id = newId()
@@ -79,7 +98,18 @@ const cpuOf = (work: () => void): number =>
     }),
   )
 
-for (const piece of ['a.', '/webhook/', 'a://b:', 'aB1', 'Bearer ', 'cookie:', '-----BEGIN ', `${newId()}_`])
+for (const piece of [
+  'a.',
+  '/webhook/',
+  'a://b:',
+  '://:',
+  's3://',
+  'aB1',
+  'Bearer ',
+  'cookie:',
+  '-----BEGIN ',
+  `${newId()}_`,
+])
   log(`with many times ${JSON.stringify(piece)} takes as long as the lines of its parts`, () => {
     const PARTS = 32
     const part = piece.repeat(1024 / piece.length)

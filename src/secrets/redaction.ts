@@ -2,6 +2,19 @@ import { MASK } from '../events/mask.ts'
 
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 
+/**
+ * The users and passwords of URLs, without those of an example such as `<key>:<secret>`. They may contain any character, so
+ * they end at the last `@` of a word; an `@` in the path of another URL does not begin with a user.
+ */
+function urlsWithUsers(): readonly RegExp[] {
+  const WORD = '(?:(?!://)\\S)+(?=@)'
+  const EXAMPLE = '<[a-z]+>:<[a-z]+>@'
+  return [
+    new RegExp(`((?:esdb(?:\\+discover)?|mongodb(?:\\+srv)?|rediss?|s3)://)(?!${EXAMPLE})${WORD}`, 'gi'),
+    new RegExp(`(://)(?!${EXAMPLE})(?:[^\\s/:@]*:(?!\\d{1,5}/)${WORD}|[^\\s/"]+(?=@))`, 'g'),
+  ]
+}
+
 /** The secrets whose form is known: tokens, webhook URLs, credentials in headers and in URLs of engines, private keys. */
 const SECRETS: readonly RegExp[] = [
   new RegExp(`((?:svc_|s_|)${UUID}_)[A-Za-z0-9]{16,}`, 'gi'),
@@ -10,7 +23,7 @@ const SECRETS: readonly RegExp[] = [
   /(\b(?:Bearer|Basic) +)[^\s",]+/gi,
   /(\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?)(?!Bearer |Basic )[^\s"',]+/gi,
   /(\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+/gi,
-  /(:\/\/[^\s/:@"]*:)(?!<[a-z]+>@)[^\s/@"]+(?=@)/g, // not the `<secret>` of an example
+  ...urlsWithUsers(),
   /(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^-]*/g,
 ]
 

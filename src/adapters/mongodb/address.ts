@@ -23,9 +23,9 @@ const SILENCE_MS = 4000
  * is `svc`. Throws `bad_request` with the setting and without secrets.
  */
 export const parseAddress = (url: string): Address => {
-  const [, hosts, path] =
-    /^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^@/?]+)(?:\/([^?]*))?(?:\?.*)?$/.exec(url) ?? []
-  if (hosts === undefined || path?.includes('@')) {
+  const [, hosts, path, query] =
+    /^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^@/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url) ?? []
+  if (hosts === undefined || `${path} ${query}`.includes('@')) {
     throw refused(
       url,
       'expected mongodb://<user>:<password>@host:27017/database, user and password URI-encoded',
@@ -58,9 +58,9 @@ const clientOf = (url: string): MongoClient => {
 }
 
 const withoutSecrets = (message: string, url: string): string => {
-  const [, user = ''] = /\/\/([^/]*)@/.exec(url) ?? []
-  const password = user.slice(user.indexOf(':') + 1)
-  const isExposed = [url, user, password, decoded(password)].some(
+  const [, login = ''] = /\/\/(.*)@/.exec(url) ?? []
+  const parts = /^([^:]*):?(.*)$/.exec(login) ?? [] // the user too, which may be the password
+  const isExposed = [url, ...parts, ...parts.map(decoded)].some(
     (secret) => secret && message.includes(secret),
   )
   return isExposed ? 'expected a URL that the MongoDB driver can parse' : message

@@ -25,9 +25,11 @@ export const parseAddress = (url: string): Address => {
   const decoded = (text: string): string | undefined =>
     text === '' ? undefined : decodedPart(text, () => refused('expected user and password URI-encoded'))
   if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) throw refused('expected redis://host:6379/0')
-  const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(url)
+  const { protocol, hostname, port, username, password, pathname, search, hash, searchParams } = new URL(url)
   const prefix = searchParams.get('prefix') ?? DEFAULT_PREFIX
   if (hostname === '') throw refused('expected redis://host:6379/0')
+  if (`${search}${hash}`.includes('@')) throw refused('expected user and password URI-encoded')
+  if (port === '0') throw refused('expected a port from 1 to 65535')
   if (!/^\/?\d{0,4}$/.test(pathname)) throw refused('expected the number of a database after the host')
   if (!/^[A-Za-z0-9_.:-]{0,64}$/.test(prefix)) {
     throw refused('expected a prefix of at most 64 letters, digits, `_`, `.`, `:` and `-`')

@@ -29,8 +29,9 @@ export const parseAddress = (url: string): Address => {
   const decoded = (text: string): string =>
     decodedPart(text, () => refused('expected key and secret URI-encoded'))
   if (!url.startsWith('s3://') || !URL.canParse(url)) throw refused(`expected ${EXAMPLE}`)
-  const { hostname, host, username, password, pathname, searchParams } = new URL(url)
+  const { hostname, host, port, username, password, pathname, searchParams } = new URL(url)
   if (hostname === '') throw refused(`expected ${EXAMPLE}`)
+  if (port === '0') throw refused('expected a port from 1 to 65535')
   if (username === '' || password === '') throw refused(`expected a key and a secret: ${EXAMPLE}`)
   const [, bucket = '', ...folders] = pathname.replace(/\/$/, '').split('/')
   if (!BUCKET.test(bucket)) throw refused(`expected a bucket: ${EXAMPLE}`)
