@@ -31,6 +31,11 @@ export const lockDataDir = (dir: string, { forRestore = false } = {}): (() => vo
     if (unlock) writeOwner(owner)
   } catch (error) {
     if (error instanceof AppError) throw error
+    if (['EEXIST', 'ENOTDIR'].includes(reasonOf(error)))
+      throw new AppError(
+        'unavailable',
+        `SVC_DATA_DIR: expected a directory, got a file or a path below one: ${dir}`,
+      )
     throw new AppError(
       'unavailable',
       `SVC_DATA_DIR: cannot write in ${dir} (${reasonOf(error)})${adviceFor(error)}`,

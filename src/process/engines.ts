@@ -1,11 +1,11 @@
-import { hkdfSync } from 'node:crypto'
+import { hkdfSync, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openDns } from '../adapters/system/dns.ts'
 import { openHints } from '../adapters/embedded/hints.ts'
 import type { RestoredLog } from '../adapters/embedded/eventStore/restoredLog.ts'
 import { openRateLimiter } from '../adapters/embedded/rateLimiter.ts'
-import { AppError, messageOf } from '../errors.ts'
+import { AppError, unreadable } from '../errors.ts'
 import { type Config, isEmbeddedUrl } from './config.ts'
 import type { Logger } from '../logger.ts'
 import type { Patiently } from '../loops/patience.ts'
@@ -93,10 +93,20 @@ const openCertificates = async (
 }
 
 const readCa = async (file: string): Promise<string> => {
+  const refused = (reason: string) => new AppError('bad_request', `SVC_ACME_CA: ${reason}`)
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw refused(unreadable(file, error))
+  })
+  const certificates = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
+  if (certificates.length > 0 && certificates.every(isCertificate)) return text
+  throw refused(`expected a file with the certificates of the authority as PEM, got ${file}`)
+}
+
+const isCertificate = (pem: string): boolean => {
   try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    throw new AppError('bad_request', `SVC_ACME_CA: ${messageOf(error)}`, { cause: error })
+    return Boolean(new X509Certificate(pem))
+  } catch {
+    return false
   }
 }
 

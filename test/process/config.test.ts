@@ -221,6 +221,7 @@ names('that are nearly a name are refused with that name', () => {
 })
 
 names('in lower case are refused with the name in capitals', () => {
+  assert.match(refused({ svc_port: '9000' }), /svc_port: unknown, did you mean PORT\?/)
   assert.match(refused({ svc_data_dir: '/srv' }), /svc_data_dir: unknown, did you mean SVC_DATA_DIR\?/)
 })
 

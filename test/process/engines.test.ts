@@ -69,6 +69,31 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     { SVC_EVENT_STORE: 'esdb://h?prefix=%20' },
     /SVC_EVENT_STORE: expected a prefix/,
   ],
+  [
+    'a port of an event store that does not exist',
+    { SVC_EVENT_STORE: 'esdb://u:planted@h:99999' },
+    /SVC_EVENT_STORE: expected host names or IPv4 addresses, each with a port from 1 to 65535/,
+  ],
+  [
+    'an option that the client of the event store does not have',
+    { SVC_EVENT_STORE: 'esdb://u:planted@127.0.0.1:1?tlsVerifyCert=false' },
+    /SVC_EVENT_STORE: expected no other options than prefix, .*got esdb:/,
+  ],
+  [
+    'roots of an authority that are no file',
+    { SVC_ACME_URL: 'https://h', SVC_ACME_ACCEPT_TERMS: '1', SVC_ACME_CA: '/' },
+    /SVC_ACME_CA: \/: cannot be read \(EISDIR\)/,
+  ],
+  [
+    'roots of an authority that are no certificates',
+    { SVC_ACME_URL: 'https://h', SVC_ACME_ACCEPT_TERMS: '1', SVC_ACME_CA: import.meta.filename },
+    /SVC_ACME_CA: expected a file with the certificates of the authority as PEM, got \//,
+  ],
+  [
+    'a data directory that is a file',
+    { SVC_DATA_DIR: process.execPath },
+    /SVC_DATA_DIR: expected a directory, got a file or a path below one: \//,
+  ],
   ['an S3 address without a bucket', { SVC_BLOBS: 's3://key:planted@127.0.0.1:1' }, /SVC_BLOBS/],
 ]
 for (const [what, env, said] of wrong) {

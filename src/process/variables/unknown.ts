@@ -31,4 +31,4 @@ export const unknownVariables = (
     .map(([name]) => ({ name, likely: likelyName(name, known) }))
 
 const likelyName = (name: string, known: readonly string[]): string | undefined =>
-  known.find((each) => name === `SVC_${each}`) ?? nearest(name, known)
+  known.find((each) => name.toUpperCase() === `SVC_${each}`) ?? nearest(name, known)
