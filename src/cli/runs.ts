@@ -42,6 +42,13 @@ const pageOf = ({ run_id }: Pick<Run, 'run_id'>, url: string): string => dashboa
 
 const CANCELLABLE: ReadonlySet<Run['status']> = new Set(['running', 'pending_retry'])
 
+/** Whether no attempt of the run is open. */
+const hasEnded = async (api: Client, { run_id, status }: Run, signal: AbortSignal): Promise<boolean> => {
+  if (status !== 'failed') return true
+  const { data } = await api.runs.list({ chain: run_id, final: 'true', limit: 1, signal })
+  return data.length > 0
+}
+
 const isOver = ({ status }: Run): boolean => status !== 'running'
 
 /** Waits for a run, and prints its result or its error. */
@@ -138,14 +145,15 @@ export const runCommands: readonly CliCommand[] = [
     name: 'cancel',
     summary: 'cancel a run and its retries',
     description:
-      'Cancels a run that is running, waits for a worker or waits for its next attempt. A run that has ended is refused.',
+      'Cancels a run that is running, waits for a worker or waits for its next attempt. If it has failed, cancels the attempt ' +
+      'that follows it. A run that has ended is refused.',
     ofEnvironment: true,
     arguments: { run: runArgument },
     examples: ['svc cancel RUN_ID'],
     async run({ args, client, signal }) {
       const api = client()
       const run = await ifFound(api.runs.get(args.run, { signal })) // one that waits for a worker may not be found
-      if (run && !CANCELLABLE.has(run.status))
+      if (run && !CANCELLABLE.has(run.status) && (await hasEnded(api, run, signal)))
         throw new AppError('bad_request', `the run has ended: it is ${run.status}`)
       const path = { run_id: args.run }
       const event = await api.request('POST /v1/runs/{run_id}/cancel', { path, signal })

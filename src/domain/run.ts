@@ -9,6 +9,9 @@ import { foreign } from './decider.ts'
 /** Attempts of a chain in addition to its retry policy, because earlier ones were lost through no fault of their own. */
 const MAX_LOST = 3
 
+/** More attempts than a chain has: a first run, ten retries, and those after losses. */
+export const MOST_ATTEMPTS = 16
+
 /** A run that has not ended: requested, claimed by a worker, or failed and waiting for its retry. */
 export type OpenRun =
   | {
@@ -188,7 +191,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
     }
 
     case 'CancelRun': {
-      const open = run ?? waitingRetry(runs, command.run_id)
+      const open = run ?? openRetry(runs, command.run_id)
       if (!open) return [] // I4
       return [{ type: 'RunCancelled', ...ending(open, command.now), was: open.status }]
     }
@@ -256,10 +259,18 @@ export const evolveRuns = (runs: OpenRuns, event: RunEvent, revision: number): v
   }
 }
 
-/** The retry of a run, while no worker has claimed it: the caller knows only the id of the run. */
-const waitingRetry = (runs: ReadonlyMap<string, OpenRun>, run_id: string): OpenRun | undefined => {
-  const retry = runs.get(retryIdOf(run_id))
-  return retry?.status === 'requested' ? retry : undefined
+/**
+ * The open attempt that follows a run in its chain, requested or running: the caller may know only the id of the run, which
+ * failed or was lost meanwhile.
+ */
+const openRetry = (runs: ReadonlyMap<string, OpenRun>, run_id: string): OpenRun | undefined => {
+  let id = run_id
+  for (let attempt = 2; attempt <= MOST_ATTEMPTS; attempt++) {
+    id = retryIdOf(id)
+    const run = runs.get(id)
+    if (run) return run
+  }
+  return undefined
 }
 
 /** Returns the fact that a worker claimed the run. */

@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
-import { deploy, handled, publish, type Run } from '../support/build.ts'
+import { deploy, handled, publish, type Run, runsOf } from '../support/build.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
 
 const INNOCENT = 4
 
@@ -70,6 +71,34 @@ culprits('is found in its second attempt if the first one left no trace', async 
   // The collector of garbage may occupy the process for longer than it may be silent.
   assert.match(culprit[1]?.error?.message ?? '', /ran out of memory|did not answer a ping/)
   for (const runs of innocent) assert.equal([runs.length, runs.at(-1)?.result], [2, 'done'])
+})
+
+const hanging = `
+  import { fn } from 'svc'
+  let begun = 0
+  export const hangs = fn({ 'on-event': 'hang' }, () => {
+    begun++
+    return new Promise(() => {})
+  })
+  export const dies = fn({ 'on-event': 'die' }, async () => {
+    while (begun === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    process.exit(3)
+  })
+`
+
+culprits('leaves runs that are cancelled by the id of the attempt that was lost', async () => {
+  await deploy(api, 'hanging', { 'hanging.js': hanging })
+  const { event_id } = await publish(api, 'hang')
+  await publish(api, 'die')
+  const first = await until(async () => {
+    const runs = await runsOf(api, event_id)
+    return runs.some(({ attempt, status }) => attempt === 2 && status === 'running')
+      ? runs.find(({ attempt }) => attempt === 1)
+      : undefined
+  })
+  await api.post(`/runs/${first.run_id}/cancel`)
+  const [lost, next] = await attemptsOf(event_id, 2)
+  assert.equal([lost?.error?.code, next?.status], ['worker_lost', 'cancelled'])
 })
 
 culprits.after(() => server.stop())

@@ -33,6 +33,10 @@ export const talk = fn({ 'on-event': 'talk' }, async (event: any) => {
 export const flaky = fn({ 'on-event': 'flaky', retry: { attempts: 1, delay: 1 } }, () => {
   throw new Error('attempt ' + currentRun().attempt)
 })
+export const fallible = fn({ 'on-event': 'fallible', retry: { attempts: 1, delay: 1 } }, () => {
+  if (currentRun().attempt === 1) throw new Error('broke')
+  return hang()
+})
 `,
 }
 
@@ -117,6 +121,18 @@ run('ends with 1 for a run that is cancelled', async () => {
   assert.match(waiting.out(), new RegExp(`cancelled.*\\nrun ${id}\\n${server.url}/ui/runs/${id}\\n$`))
   const again = { code: 1, out: '', err: 'svc: the run has ended: it is cancelled\n' }
   assert.equal(await svc('cancel', id), again)
+})
+
+run('cancels the next attempt of a run that has failed', async () => {
+  const { event_id } = await json<Published>('send', 'fallible')
+  const failed = await until(async () => {
+    const runs = await json<Run[]>('runs', '--event', event_id)
+    return runs.length === 2 ? runs.find(({ attempt }) => attempt === 1) : undefined
+  })
+  const id = failed.run_id
+  assert.is((await svc('cancel', id)).out, `Requested the cancellation of ${id}\n`)
+  await until(async () => (await json<Run[]>('runs', '--chain', id, '--status', 'cancelled')).length > 0)
+  assert.is((await svc('cancel', id)).err, 'svc: the run has ended: it is failed\n')
 })
 
 run('stops to wait when it is interrupted, with 1, and the run continues', async () => {

@@ -101,6 +101,30 @@ losing('counts apart whether its process ended, because a dead worker says nothi
     .when({ ...lose, withProcess: true })
     .then(failure, retry, { ...request, lost_with_process: 1 } as typeof request)
 })
+losing('is cancelled in whichever of its attempts is open', () => {
+  const third = derivedIdBeside(next, 'retry')
+  const second = { ...plan, run_id: next, attempt: 2, lost: 1, origin_run_id: 'run' }
+  const cancelledThere = { ...cancelled, run_id: third, started_revision: 11 }
+  given(...running, ...lostOnce(plan))
+    .when(cancel)
+    .then({ ...cancelled, run_id: next, started_revision: null, was: 'requested' })
+  const lostTwice = [
+    ...running,
+    ...lostOnce(plan),
+    started(second),
+    { ...failed, run_id: next, started_revision: 7, retry_at: now },
+    { type: 'RunRetried', run_id: next, stream_id: 's', retry_run_id: third } as const,
+    { type: 'RunRequested', ...second, run_id: third, attempt: 3, lost: 2, requested_at: now } as const,
+    started({ ...second, run_id: third, attempt: 3, lost: 2 }),
+  ]
+  for (const run_id of ['run', next, third])
+    given(...lostTwice)
+      .when({ ...cancel, run_id })
+      .then(cancelledThere)
+  given(...lostTwice, cancelledThere)
+    .when(cancel)
+    .then()
+})
 losing('is lost only for the worker that claimed it, and once', () => {
   given(...running)
     .when({ ...lose, worker_id: 'other' })

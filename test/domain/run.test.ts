@@ -124,7 +124,7 @@ endings('cancelling records the earlier status of the run', () => {
     .when(cancel)
     .then({ ...cancelled, was: 'pending_retry' })
 })
-endings('cancelling a failed run cancels its retry while no worker has it', () => {
+endings('cancelling a failed run cancels its next attempt, also one that runs', () => {
   const retry_run_id = derivedIdBeside('run', 'retry')
   const again = { ...requested, run_id: retry_run_id, attempt: 2, origin_run_id: 'run' }
   const retriedBy = { type: 'RunRetried', run_id: 'run', stream_id: 's', retry_run_id } as const
@@ -134,7 +134,7 @@ endings('cancelling a failed run cancels its retry while no worker has it', () =
     .then({ ...cancelled, run_id: retry_run_id, started_revision: null, was: 'requested' })
   given(...until, started({ ...plan, run_id: retry_run_id, attempt: 2 }))
     .when(cancel)
-    .then()
+    .then({ ...cancelled, run_id: retry_run_id, started_revision: 7 })
 })
 for (const first of [succeeded, failed, cancelled]) {
   endings(`${first.type} is final: nothing changes it`, () => {

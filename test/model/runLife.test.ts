@@ -172,9 +172,9 @@ life('follows the documented states, whatever is sent in which order', () => {
       const one = attempts[at]
       assert.ok(one)
       const next = LIFE[one.status][act]?.(one.chain)
-      const after = attempts[at + 1]
-      // To cancel a run that has ended cancels its next attempt, while no worker has it.
-      if (!next && act === 'cancel' && after?.status === 'requested') after.status = 'ended'
+      // To cancel an attempt that has ended cancels the one of its chain that is open.
+      const after = attempts.slice(at + 1).find(({ status }) => status !== 'ended')
+      if (!next && act === 'cancel' && after) after.status = 'ended'
       const facts = decided(commandOf(act, one.id), state)
       store(facts)
       if (next) {

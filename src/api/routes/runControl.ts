@@ -46,7 +46,7 @@ export const runControlRoutes = [
     operationId: 'cancelRun',
     summary: 'Cancel a run',
     description:
-      'Also cancels a run that waits for a worker or for its retry. A run that has ended does not change. The same as publishing `svc:cancel`, whose event it returns.',
+      'Also cancels a run that waits for a worker or for its retry. If the run has failed, cancels the attempt that follows it. A run that has ended does not change. The same as publishing `svc:cancel`, whose event it returns.',
     tag: 'Runs',
     needs: mayPublish(CANCEL),
     errors: ['not_found'],

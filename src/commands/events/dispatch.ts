@@ -109,7 +109,7 @@ export class Dispatch {
       { directory: views.directory, replayed },
     )
     if (planned.kind === 'cancel') {
-      if (await this.#isDispatched()) return null // a later attempt of the run is not cancelled
+      if (await this.#isDispatched()) return null // it was carried out
       await cancelRun(this.#deps, planned.run_id, this.#cause)
       return NOTHING
     }

@@ -8,8 +8,8 @@ import { findWaiting } from './findWaiting.ts'
 const CANCELLED = { code: 'cancelled', message: 'The call was cancelled before its run began' }
 
 /**
- * Cancels a run of the environment (SPEC.md, Run status), also one that only waits. If the run has failed and its retry
- * waits for a worker, the retry is cancelled. A no-op for an unknown or ended run (I4, I7). Throws `unavailable` if the read
+ * Cancels a run of the environment (SPEC.md, Run status), also one that only waits. If the run has failed
+ * or was lost, the open attempt that follows it is cancelled. A no-op for an unknown or ended run (I4, I7). Throws `unavailable` if the read
  * models are too far behind the log.
  */
 export const cancelRun = async (

@@ -1,9 +1,6 @@
-import { retryIdOf } from '../../domain/run.ts'
+import { MOST_ATTEMPTS, retryIdOf } from '../../domain/run.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import type { CommandDeps } from '../deps.ts'
-
-/** More attempts than a chain has: a first run, ten retries, and three after losses. */
-const MOST_ATTEMPTS = 16
 
 /** The attempts of a run, the first one first, by the id of any of them. Their ids are derived, so no index is needed. */
 export const chainOf = async (

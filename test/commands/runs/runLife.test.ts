@@ -5,7 +5,6 @@ import { claimRun } from '../../../src/commands/runs/claimRun.ts'
 import { claimsOf } from '../../../src/commands/runs/claimsOf.ts'
 import { dispatchEvent } from '../../support/dispatchEvent.ts'
 import { endRun } from '../../../src/commands/runs/endRun.ts'
-import { returnRun } from '../../../src/commands/runs/returnRun.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { storeRequest } from '../../../src/commands/runs/requestRun.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
@@ -196,7 +195,7 @@ for (const [what, args] of [
   })
 }
 
-cancelling('happens once: its event, delivered again, does not reach a later attempt', async () => {
+cancelling('reaches the attempt that replaced a lost one, and happens once', async () => {
   const plan = await claimed()
   const { published } = await publish('svc:cancel', { run_id: plan.run_id })
   const lost: Outcome = { status: 'lost', error: { code: 'worker_lost', message: 'lost' } }
@@ -206,9 +205,12 @@ cancelling('happens once: its event, delivered again, does not reach a later att
   const next = await claimRun(deps, { requested, worker_id })
   assert.ok(next)
   assert.equal(await dispatchEvent(deps, { published, worker_id }), [])
-  await returnRun(deps, { plan: next, worker_id }, env.caller.cause)
   assert.is(await dispatchEvent(deps, { published, worker_id }), null)
-  assert.equal(await factsOf(plan.stream_id, 'RunCancelled'), [])
+  const cancelled = await factsOf(plan.stream_id, 'RunCancelled')
+  assert.equal(
+    cancelled.map(({ event }) => [event.run_id, event.was]),
+    [[next.run_id, 'running']],
+  )
 })
 
 cancelling('reaches the run of a call that a worker handles at the same time', async () => {

@@ -252,10 +252,10 @@ const cancel = (state: RunsState, id: string): void => {
   const { runs } = state
   const call = callOf(state, id)
   if (!runs[id] && call && !call.handled) call.handled = true
-  const run = runs[id]
-  const next = runs[`${id}!`]
-  if (run && isOpen(run)) run.status = 'cancelled'
-  else if (run && next?.status === 'requested') next.status = 'cancelled'
+  let attempt = id
+  let run = runs[attempt]
+  while (run && !isOpen(run)) run = runs[(attempt += '!')]
+  if (run) run.status = 'cancelled'
 }
 
 const isOpen = ({ status }: Run): boolean =>
