@@ -15,6 +15,9 @@ export const isTombstone = (error: unknown): boolean => typeOf(error) === 'strea
 export const isMissingStream = (error: unknown): boolean =>
   typeOf(error) === 'stream-not-found' || isTombstone(error)
 
+/** Others have appended since the expected revision. */
+export const isWrongRevision = (error: unknown): boolean => typeOf(error) === 'wrong-expected-version'
+
 export const isMissingGroup = (error: unknown): boolean =>
   typeOf(error) === 'persistent-subscription-does-not-exist'
 

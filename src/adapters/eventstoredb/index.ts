@@ -193,7 +193,8 @@ class EventStoreDb implements EventStore {
   }
 
   expire(stream: string, maxAgeSeconds: number | null): Promise<void> {
-    return setRetention(this.#connection, this.#prefix + stream, maxAgeSeconds, this.#login)
+    const deps = { connection: this.#connection, reader: this.#reader, login: this.#login }
+    return setRetention(deps, { stream, name: this.#prefix + stream }, maxAgeSeconds)
   }
 
   dropGroup(group: string): Promise<void> {

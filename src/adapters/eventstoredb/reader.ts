@@ -4,6 +4,7 @@ import { heapBytesOf } from '../../loops/heapBytes.ts'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
+import { isObject } from '../../events/isObject.ts'
 import { type Connection, FIRST_REPLY_MS } from './connection.ts'
 import { appErrorOf, isClientWedged, isMissingStream, isTombstone, silent } from './failures.ts'
 import type { StoreTime } from './storeTime.ts'
@@ -24,6 +25,13 @@ export interface StreamPage {
   /** The revision after the last event of the page. */
   readonly next: number
   readonly isMissing: boolean
+}
+
+/** The metadata of a stream, as it is stored: `$maxAge`, `$tb` and the keys of operators. */
+export interface StreamMetadata {
+  readonly fields: Readonly<Record<string, unknown>>
+  /** The revision of its own stream. */
+  readonly revision: bigint
 }
 
 interface Read extends AsyncIterable<ResolvedEvent> {
@@ -99,20 +107,22 @@ export class Reader {
 
   /** Whether events of a stream can be gone. False also if the server ended the read of the metadata too early. */
   async expires(stream: string): Promise<boolean> {
-    const fields = await this.#metadataOf(stream)
+    const { fields = {} } = (await this.metadata(stream)) ?? {}
     return '$maxAge' in fields || '$tb' in fields
   }
 
   /** Whether an operator has deleted a stream, or ended it for ever. */
   async isDeleted(stream: string): Promise<boolean> {
     const { hasTombstone } = await this.#newestOf(this.#prefix + stream)
-    return hasTombstone || '$tb' in (await this.#metadataOf(stream))
+    return hasTombstone || '$tb' in ((await this.metadata(stream))?.fields ?? {})
   }
 
-  async #metadataOf(stream: string): Promise<object> {
+  /** Reads the metadata of a stream; null if there is none, or if the server ended the read too early. */
+  async metadata(stream: string): Promise<StreamMetadata | null> {
     const { event } = await this.#newestOf(`$$${this.#prefix}${stream}`)
-    const fields = event?.data
-    return typeof fields === 'object' && fields !== null ? fields : {}
+    if (!event) return null
+    const { data, revision } = event
+    return { fields: isObject(data) ? data : {}, revision }
   }
 
   async #newestOf(name: string) {

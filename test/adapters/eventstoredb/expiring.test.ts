@@ -205,6 +205,55 @@ expire(
 )
 
 expire(
+  'a stream keeps the metadata that an operator has set',
+  alone(async ({ standIn, store }) => {
+    const client = clientOf(standIn.url)
+    const stream = `e-${newId()}`
+    const metadataOf = async () => (await client.getStreamMetadata(stream)).metadata
+    await store.append(stream, facts(stream, 3), 'none')
+    const own = { truncateBefore: 1, acl: { readRoles: ['$all', 'audit'] }, mine: { n: 1 } }
+    await client.setStreamMetadata(stream, { ...own, maxAge: 5 })
+    standIn.misbehave.cutReads(0, { times: 1 })
+    await store.expire(stream, 60)
+    assert.equal(await metadataOf(), { ...own, maxAge: 60 })
+    await Promise.all([store.expire(stream, 70), client.setStreamMetadata(stream, own, {})])
+    assert.equal((await metadataOf())?.['mine'], own.mine)
+    await store.expire(stream, null)
+    assert.equal(await metadataOf(), own)
+    assert.equal(await payloadsIn(store, stream), [1, 2])
+    await client.dispose()
+  }),
+)
+
+expire(
+  'a stream that an operator has deleted remains deleted',
+  alone(async ({ standIn, store }) => {
+    const client = clientOf(standIn.url)
+    const stream = `e-${newId()}`
+    await store.append(stream, facts(stream, 2), 'none')
+    await client.deleteStream(stream)
+    for (const seconds of [60, null]) {
+      await store.expire(stream, seconds)
+      assert.equal(await payloadsIn(store, stream), [])
+    }
+    await client.dispose()
+  }),
+)
+
+expire(
+  'a retention that is set already is not stored again',
+  alone(async ({ standIn, store }) => {
+    const client = clientOf(standIn.url)
+    const stream = `e-${newId()}`
+    for (let times = 0; times < 2; times++) await store.expire(stream, 60)
+    const revisions: bigint[] = []
+    for await (const { event } of client.readStream(`$$${stream}`)) revisions.push(event?.revision ?? -1n)
+    assert.equal(revisions, [0n])
+    await client.dispose()
+  }),
+)
+
+expire(
   'an Idempotency-Key can be used again when all facts about it have expired',
   alone(async ({ store }) => {
     const blobs = await openBlobs({ dir: tempDir() })
