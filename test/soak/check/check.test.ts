@@ -4,9 +4,11 @@ import { runs } from '../../../src/projections/runs.ts'
 import { allDocsOf } from '../../support/docsOf.ts'
 import { suite } from '../../support/suite.ts'
 import type { Frame, Records, Transcript } from '../records.ts'
+import { checkEvents } from './events.ts'
 import type { Rule } from './finding.ts'
 import { check } from './index.ts'
 import { eventOf, type FactName, facts, inS, logOf, recordsOf, type StreamFact } from './planted.ts'
+import { runStoriesOf } from './runStories.ts'
 
 const names = Object.keys(facts) as FactName[]
 
@@ -41,6 +43,40 @@ right('names the facts that are involved', () => {
   assert.match(finding?.facts.join('\n') ?? '', /RunSucceeded v1, id id-9, revision 8 of stream-s/)
 })
 right.run()
+
+/** An event with two handlers, of which its dispatch names one and counts both. `more`: the runs that it does not name. */
+const countedLog = (...more: readonly string[]) => {
+  const functions = ['quick', 'slow'].map((name) => ({ ns: 'jobs', var: name, on_event: 'work' }))
+  const start = eventOf('started', 'RunStarted')
+  return logOf([
+    ['project-p', { ...eventOf('deployed', 'BuildDeployed'), functions }],
+    facts.created,
+    facts.published,
+    inS({ ...eventOf('handled', 'EventHandled'), runs: 2 }),
+    facts.started,
+    ...more.map((run_id) => inS({ ...start, run_id, target: { ns: 'jobs', var: 'slow' } })),
+  ])
+}
+const eventFindings = (...more: readonly string[]): string[] => {
+  const log = countedLog(...more)
+  return checkEvents(log, runStoriesOf(log).stories).map(({ rule, message }) => `${rule} ${message}`)
+}
+
+const counted = suite('the checker of a soak, for an event that counts more runs than it names,')
+counted('finds nothing if all of them started', () => assert.equal(eventFindings('other'), []))
+counted('finds one that never started', () =>
+  assert.equal(eventFindings(), [
+    'lost Event e (work): it has 1 runs, and its dispatch counts 2',
+    'lost Event e (work): its handler jobs/slow has no run',
+  ]),
+)
+counted('finds one that started twice', () =>
+  assert.equal(eventFindings('other', 'third'), [
+    'duplicated Event e (work): it has 3 runs, and its dispatch counts 2',
+    'duplicated Event e (work): its handler jobs/slow has two runs',
+  ]),
+)
+counted.run()
 
 const lost = suite('the checker of a soak finds a loss:')
 

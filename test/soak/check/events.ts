@@ -89,31 +89,37 @@ const checkHandling = (
   const { event_id, event_type } = published.event
   const name = `Event ${event_id} (${event_type})`
   if (!handled) return [findingOf('stuck', `${name} was never handled`, [published])]
-  const { run_ids, error } = handled.event
+  const { run_ids, runs: total, error } = handled.event
   if (error)
     return error.code === 'cancelled' && event_type === CALL
       ? []
       : [findingOf('lost', `${name} was abandoned: ${error.message}`, [published, handled])]
-  const started = run_ids.map((id) => stories.get(id))
-  const fns = started.flatMap((story) => (story ? [story.fn ?? ''] : []))
   const facts = [published, handled, ...runs.flatMap((run) => run.facts)]
   const findings: Finding[] = []
   const report = (rule: 'lost' | 'duplicated', message: string) =>
     findings.push(findingOf(rule, `${name}: ${message}`, facts))
-  for (const [n, story] of started.entries())
-    if (!story) report('lost', `its run ${run_ids[n]} never started`)
+  for (const id of run_ids) if (!stories.has(id)) report('lost', `its run ${id} never started`)
   const listed = new Set(run_ids)
-  for (const { plan } of runs)
-    if (!listed.has(plan.run_id)) report('duplicated', `it also started ${plan.run_id}`)
+  const others = runs.filter(({ plan }) => !listed.has(plan.run_id))
+  const count = run_ids.length + others.length
+  if (total === undefined)
+    for (const { plan } of others) report('duplicated', `it also started ${plan.run_id}`)
+  else if (count !== total)
+    report(count < total ? 'lost' : 'duplicated', `it has ${count} runs, and its dispatch counts ${total}`)
+  const started = [...run_ids.flatMap((id) => stories.get(id) ?? []), ...(total === undefined ? [] : others)]
+  const fns = started.map(({ fn }) => fn ?? '')
   if (isControl(event_type)) {
     const count = event_type === CANCEL ? 0 : 1
     if (fns.length !== count)
       report(fns.length < count ? 'lost' : 'duplicated', `it started ${fns.length} runs`)
     return findings
   }
-  for (const fn of always) if (!fns.includes(fn)) report('lost', `its handler ${fn} has no run`)
-  for (const [n, fn] of fns.entries())
+  const found = new Set<string>()
+  for (const fn of fns) {
     if (!ever.has(fn)) report('duplicated', `${fn} was not deployed for it`)
-    else if (fns.indexOf(fn) !== n) report('duplicated', `its handler ${fn} has two runs`)
+    else if (found.has(fn)) report('duplicated', `its handler ${fn} has two runs`)
+    found.add(fn)
+  }
+  for (const fn of always) if (!found.has(fn)) report('lost', `its handler ${fn} has no run`)
   return findings
 }
