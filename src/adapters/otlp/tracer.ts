@@ -1,3 +1,5 @@
+import * as http from 'node:http'
+import * as https from 'node:https'
 import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
@@ -37,19 +39,23 @@ export interface OtlpOptions {
   /** The share of the traces that begin here and are recorded, 0 to 1. Others are recorded as their callers decide. */
   readonly ratio: number
   readonly version: string
+  /** Default: `SEND_MS`. */
+  readonly sendMs?: number
 }
 
 type OpenTracer = Tracer & { close(): Promise<void> }
 
 /** Sends spans to an OpenTelemetry collector by OTLP over HTTP, as JSON. */
 export const openOtlpTracer = (
-  { endpoint, headers, serviceName, ratio, version }: OtlpOptions,
+  { endpoint, headers, serviceName, ratio, version, sendMs = SEND_MS }: OtlpOptions,
   logger: Logger,
 ): OpenTracer => {
+  const connections = openConnections()
   const exporter = new OTLPTraceExporter({
     url: `${endpoint}/v1/traces`,
     headers: { ...headers },
-    timeoutMillis: SEND_MS,
+    timeoutMillis: sendMs, // of silence: a collector that sends a byte now and then would not reach it
+    httpAgentOptions: connections.agentFor,
   })
   const closing = new AbortController()
   const provider = new TracerProvider({
@@ -57,11 +63,11 @@ export const openOtlpTracer = (
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: reporting(exporter, { logger, closing: closing.signal }),
+        exporter: reporting(exporter, { logger, closing: closing.signal, sendMs, cut: connections.cut }),
         maxQueueSize: MAX_QUEUED,
         maxExportBatchSize: BATCH,
         scheduledDelayMillis: LINGER_MS,
-        exportTimeoutMillis: SEND_MS,
+        exportTimeoutMillis: 2 * sendMs, // the exporter ends earlier
       }),
     ],
   })
@@ -86,6 +92,22 @@ export const openOtlpTracer = (
         CLOSE_MS,
         provider.shutdown().catch(() => {}), // the exporter has logged why
       )
+      connections.cut()
+    },
+  }
+}
+
+/** The connections to the collector, which can be cut. Later requests open new ones. */
+const openConnections = () => {
+  const agents: http.Agent[] = []
+  return {
+    agentFor: (protocol: string): http.Agent => {
+      const agent = new (protocol === 'https:' ? https : http).Agent({ keepAlive: true })
+      agents.push(agent)
+      return agent
+    },
+    cut: (): void => {
+      for (const agent of agents) agent.destroy()
     },
   }
 }
@@ -97,19 +119,37 @@ const contextOf = (parent: SpanStart['parent']): Context => {
   return trace.setSpanContext(ROOT_CONTEXT, context)
 }
 
-/** Logs that spans were lost: the library reports it to nobody. A node that stops does not wait for a lost collector. */
-const reporting = (
-  exporter: SpanExporter,
-  { logger, closing }: { readonly logger: Logger; readonly closing: AbortSignal },
-): SpanExporter => {
+interface Reporting {
+  readonly logger: Logger
+  readonly closing: AbortSignal
+  readonly sendMs: number
+  /** Ends requests in progress. */
+  readonly cut: () => void
+}
+
+/**
+ * Logs that spans were lost: the library reports it to nobody. Ends a request whose reply does not end in time, because it
+ * would hold its spans and its place for ever. A node that stops does not wait for a lost collector.
+ */
+const reporting = (exporter: SpanExporter, { logger, closing, sendMs, cut }: Reporting): SpanExporter => {
   const warn = throttled(logger)
   let isLost = false
   return {
     export: (spans: ReadableSpan[], done) => {
       if (closing.aborted && isLost) return done({ code: FAILED })
+      let isLate = false
+      const deadline = setTimeout(() => {
+        isLate = true
+        cut()
+      }, sendMs)
       exporter.export(spans, (result) => {
-        isLost = result.code === FAILED
-        if (result.error)
+        clearTimeout(deadline)
+        isLost = isLate || result.code === FAILED
+        if (isLate)
+          warn(`The collector of traces did not end its reply within ${sendMs} ms, so spans may be lost`, {
+            spans: spans.length,
+          })
+        else if (result.error)
           warn('Spans could not be sent to the collector of traces and were dropped', {
             spans: spans.length,
             error: result.error.message,
