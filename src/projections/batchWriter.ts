@@ -149,8 +149,8 @@ export class BatchWriter {
     const touched = events.map((recorded) => ({ recorded, ids: this.#idsOf(recorded) }))
     const { known, begun } = await this.#documents(touched)
     const folded = new Map<string, Stored>()
-    const changes: Change[] | undefined =
-      this.#projection.summarize || this.#collection.wantsChanges ? [] : undefined
+    const changes: Change[] | undefined = this.#collection.wantsChanges ? [] : undefined
+    const summarizer = this.#projection.summarize?.()
     let n = 0
     for (const { recorded, ids } of touched) {
       const wait = ++n % FOLDS_PER_LOOK === 0 ? slices.take() : null
@@ -159,7 +159,9 @@ export class BatchWriter {
         const before = folded.get(id) ?? known.get(id)
         if (before && recorded.cursor <= before.cursor) continue // P4
         const doc = this.#evolve(before?.doc ?? null, recorded, id)
-        changes?.push({ before: before?.doc ?? null, after: doc, cursor: recorded.cursor })
+        const change = { before: before?.doc ?? null, after: doc, cursor: recorded.cursor }
+        changes?.push(change)
+        summarizer?.add(change)
         folded.set(id, { doc, cursor: recorded.cursor })
       }
     }
@@ -169,10 +171,8 @@ export class BatchWriter {
       if (this.#projection.isBrief && after.doc === null && begun.has(id)) continue
       writes.push({ id, ...after })
     }
-    if (!changes) return { writes }
-    const summarized = this.#projection.summarize?.(changes)
-    const summaries = summarized ? await summaryWrites(this.#collection, summarized) : []
-    return { writes, summaries, ...(this.#collection.wantsChanges && { changes }) }
+    const summaries = summarizer ? await summaryWrites(this.#collection, summarizer.summaries) : []
+    return { writes, summaries, ...(changes && { changes }) }
   }
 
   /** The documents that the events change. Those that an event begins are not stored yet. */

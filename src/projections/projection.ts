@@ -1,7 +1,7 @@
 import type { Recorded } from '../events/event.ts'
 import type { DomainEvent, EventType } from '../events/index.ts'
-import type { Change, CollectionSpec, Doc, Query, Version } from '../ports/readModels.ts'
-import type { Summary } from './summaries.ts'
+import type { CollectionSpec, Doc, Query, Version } from '../ports/readModels.ts'
+import type { Summarizer } from './summaries.ts'
 
 /**
  * A read model as a pure fold of the log: the same events give the same documents, on every adapter and
@@ -33,8 +33,8 @@ export interface Projection<D extends Doc = Doc> extends CollectionSpec {
   evolve(doc: D | null, recorded: Recorded, id: string): D | null
   /** The documents that an event removes besides those of `idsOf`. They may be many. */
   clears?(recorded: Recorded): readonly Cleared<D>[]
-  /** Returns the summaries that changes of documents concern, by id. They are documents of the same collection. */
-  summarize?(changes: readonly Change<D>[]): ReadonlyMap<string, Summary>
+  /** Begins the summaries, by id, that the changes of one batch concern. They are documents of the same collection. */
+  summarize?(): Summarizer<D>
 }
 
 /** The usual value of `clears`, which is asked for each event. */

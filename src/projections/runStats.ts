@@ -5,7 +5,7 @@ import type { Change, Doc, Stored } from '../ports/readModels.ts'
 import { bucketOf, type Durations } from './durations.ts'
 import { type Cleared, NOTHING } from './projection.ts'
 import { bucketAt, endOf, intervals, type Period, periodAt, placeOf } from './runBuckets.ts'
-import type { Summary } from './summaries.ts'
+import type { Summarizer, Summary } from './summaries.ts'
 
 /** The order of the counts in a tally. */
 export const statuses = ['running', 'succeeded', 'failed', 'cancelled', 'pending_retry'] as const
@@ -64,8 +64,9 @@ const nameOf = ({ env_id, project_id, fn }: Series): string =>
   [env_id, ...(project_id === undefined ? [] : [project_id]), ...(fn === undefined ? [] : [fn])].join('/')
 
 /** The id of the document of a period. No run has such an id. */
-export const runStatsId = (series: Series, period: Period): string =>
-  `stats/${placeOf(period)}/${nameOf(series)}`
+export const runStatsId = (series: Series, period: Period): string => idAt(placeOf(period), nameOf(series))
+
+const idAt = (place: string, name: string): string => `stats/${place}/${name}`
 
 /** One event's change of one run, for its tallies. */
 interface Step {
@@ -87,7 +88,6 @@ const emptySum = (): Sum => ({ n: statuses.map(() => 0), d: new Map() })
 
 /** The steps of similar runs in one batch. */
 interface Group {
-  readonly series: readonly Series[]
   readonly run_type: RunType
   readonly startMs: number
   readonly steps: Step[]
@@ -121,83 +121,91 @@ const seriesOf = ({ env_id, project_id, fn }: CountedRun): Series[] => [
   ...(fn === null ? [] : [{ env_id, project_id, fn }]),
 ]
 
-const grouped = (changes: readonly Change<CountedRun>[]): Iterable<Group> => {
-  const groups = new Map<string, Group>()
-  for (const change of changes) {
-    const step = stepOf(change)
-    if (!step || !change.after) continue
-    const { env_id, project_id, fn, run_type, start_time } = change.after
-    const key = `${start_time.slice(0, 16)} ${run_type} ${env_id} ${project_id} ${fn}`
-    let group = groups.get(key)
-    if (!group) {
-      const startMs = Date.parse(start_time)
-      if (!(startMs >= 0 && startMs < LAST_MS)) continue
-      group = {
-        series: seriesOf(change.after),
-        run_type,
-        startMs,
-        steps: [],
-        sum: emptySum(),
-      }
-      groups.set(key, group)
-    }
-    group.steps.push(step)
-    addStep(group.sum, step)
-  }
-  return groups.values()
-}
-
-/** The groups of one document. */
-interface Plan {
+/** The groups of one document, which its cursor and its fold read when all changes are known. */
+class Plan implements Summary {
   readonly id: string
   readonly series: Series
+  readonly groups: Group[] = []
+  /** The latest period of the groups. */
   period: Period
-  groups: Group[]
-  cursor: Cursor
+
+  constructor(id: string, series: Series, period: Period) {
+    this.id = id
+    this.series = series
+    this.period = period
+  }
+
+  add(group: Group, period: Period): void {
+    if (period.number > this.period.number) this.period = period
+    this.groups.push(group)
+  }
+
+  get cursor(): Cursor {
+    return this.groups.reduce((newest, { steps }) => {
+      const cursor = steps.at(-1)?.cursor ?? ''
+      return cursor > newest ? cursor : newest
+    }, '')
+  }
+
+  readonly evolve = (stored: Stored | undefined): RunStatsDoc | null => evolved(this, stored)
 }
 
 /** Statistics of runs by series, interval and type, as summaries of the run documents. */
-export const summarizeRuns = (changes: readonly Change<CountedRun>[]): ReadonlyMap<string, Summary> => {
+export const summarizeRuns = (): Summarizer<CountedRun> => {
+  const groups = new Map<string, Group>()
   const plans = new Map<string, Plan>()
-  for (const group of grouped(changes)) {
-    const cursor = group.steps.at(-1)?.cursor ?? ''
-    for (const series of group.series) {
-      for (const interval of intervals) {
-        const period = periodAt(interval, group.startMs)
-        const id = runStatsId(series, period)
-        const plan = plans.get(id)
-        if (!plan) plans.set(id, { id, series, period, groups: [group], cursor })
-        else {
-          if (period.number > plan.period.number) Object.assign(plan, { period, groups: [] })
-          if (period.number === plan.period.number) plan.groups.push(group)
-          if (cursor > plan.cursor) plan.cursor = cursor
-        }
+
+  const begin = (run: CountedRun): Group | null => {
+    const startMs = Date.parse(run.start_time)
+    if (!(startMs >= 0 && startMs < LAST_MS)) return null
+    const group: Group = { run_type: run.run_type, startMs, steps: [], sum: emptySum() }
+    const periods = intervals.map((interval) => periodAt(interval, startMs))
+    const places = periods.map(placeOf)
+    for (const series of seriesOf(run)) {
+      const name = nameOf(series)
+      for (const [at, period] of periods.entries()) {
+        const id = idAt(places[at] as string, name)
+        const plan = plans.get(id) ?? new Plan(id, series, period)
+        plans.set(id, plan)
+        plan.add(group, period)
       }
     }
+    return group
   }
-  return new Map(
-    [...plans].map(([id, plan]) => [
-      id,
-      { cursor: plan.cursor, evolve: (stored: Stored | undefined) => evolved(plan, stored) },
-    ]),
-  )
+
+  return {
+    add(change) {
+      const step = stepOf(change)
+      if (!step || !change.after) return
+      const { env_id, project_id, fn, run_type, start_time } = change.after
+      const key = `${start_time.slice(0, 16)} ${run_type} ${env_id} ${project_id} ${fn}`
+      const group = groups.get(key) ?? begin(change.after)
+      if (!group) return
+      groups.set(key, group)
+      group.steps.push(step)
+      addStep(group.sum, step)
+    },
+    summaries: plans,
+  }
 }
 
+/** The groups of earlier periods, whose buckets are not kept any more, change only the cursor. */
 const evolved = ({ id, series, period, groups }: Plan, stored: Stored | undefined): RunStatsDoc | null => {
   const former = (stored?.doc ?? null) as RunStatsDoc | null
   if (former && former.period > period.number) return former // these buckets are not kept any more
   const after = former ? former.after : stored?.cursor
-  const tallies = { ...(former?.period === period.number ? former.tallies : {}) }
-  let isChanged = false
+  const totals = new Map<string, Total>()
   for (const group of groups) {
+    if (periodAt(period.interval, group.startMs).number !== period.number) continue
     const sum = sumAfter(group, { stored: stored?.cursor, after })
-    if (!sum) continue
-    const bucket = bucketAt(period, group.startMs)
-    const types = tallies[bucket]
-    tallies[bucket] = { ...types, [group.run_type]: added(types?.[group.run_type], sum) }
-    isChanged = true
+    if (sum) addTo(totals, { bucket: bucketAt(period, group.startMs), run_type: group.run_type, sum })
   }
-  if (!isChanged) return former
+  if (totals.size === 0) return former
+  const tallies = { ...(former?.period === period.number ? former.tallies : {}) }
+  for (const { bucket, run_type, sum } of totals.values()) {
+    const types = tallies[bucket]
+    tallies[bucket] = { ...types, [run_type]: added(types?.[run_type], sum) }
+  }
   const day = new Date(endOf(period) - 1).toISOString().slice(0, 10)
   return {
     summary_id: id,
@@ -208,6 +216,23 @@ const evolved = ({ id, series, period, groups }: Plan, stored: Stored | undefine
     tallies,
     ...(after !== undefined && { after }),
   }
+}
+
+/** The effect of groups on the runs of one type in one bucket. */
+interface Total {
+  readonly bucket: number
+  readonly run_type: RunType
+  readonly sum: Sum
+}
+
+/** Adds first, because a tally of an environment would be copied for each of thousands of functions. */
+const addTo = (totals: Map<string, Total>, more: Total): void => {
+  const key = `${more.bucket} ${more.run_type}`
+  let total = totals.get(key)
+  if (!total) totals.set(key, (total = { ...more, sum: emptySum() }))
+  const { n, d } = total.sum
+  for (const [at, count] of more.sum.n.entries()) n[at] = (n[at] ?? 0) + count
+  for (const [bucket, count] of more.sum.d) d.set(bucket, (d.get(bucket) ?? 0) + count)
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Cursor } from '../events/event.ts'
 import { slices } from '../loops/slices.ts'
-import type { Doc, Stored, WritableCollection, Write } from '../ports/readModels.ts'
+import type { Change, Doc, Stored, WritableCollection, Write } from '../ports/readModels.ts'
 
 /** Summaries that are read and folded before other work continues: about a millisecond. */
 const PER_READ = 50
@@ -11,6 +11,13 @@ export interface Summary {
   readonly cursor: Cursor
   /** Returns the summary with the changes that are newer than what is stored. */
   evolve(this: void, stored: Stored | undefined): Doc | null
+}
+
+/** Collects the changes of one batch, so that other work continues between them. */
+export interface Summarizer<D extends Doc = Doc> {
+  add(change: Change<D>): void
+  /** Complete when all changes were added. */
+  readonly summaries: ReadonlyMap<string, Summary>
 }
 
 /**
@@ -27,10 +34,10 @@ export const summaryWrites = async (
 ): Promise<Write[]> => {
   const writes: Write[] = []
   const all = [...summaries]
-  while (all.length > 0) {
+  for (let from = 0; from < all.length; from += PER_READ) {
     const wait = slices.take()
     if (wait) await wait
-    const some = all.splice(0, PER_READ)
+    const some = all.slice(from, from + PER_READ)
     const stored = await collection.stored(some.map(([id]) => id)) // S2
     for (const [id, { cursor, evolve }] of some) {
       const before = stored.get(id)

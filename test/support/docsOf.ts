@@ -24,9 +24,9 @@ export const docsOf = <D extends Doc>(
 
 /** The documents of a projection and their summaries, which are stored beside them. */
 export const allDocsOf = (projection: Projection, facts: readonly Recorded[]): Doc[] => {
-  const changes: Change[] = []
-  const docs = [...docsOf<Doc>(projection, facts, (change) => void changes.push(change)).values()]
-  for (const { evolve } of projection.summarize?.(changes).values() ?? []) {
+  const summarizer = projection.summarize?.()
+  const docs = [...docsOf<Doc>(projection, facts, (change) => summarizer?.add(change)).values()]
+  for (const { evolve } of summarizer?.summaries.values() ?? []) {
     const summary = evolve(undefined)
     if (summary) docs.push(summary)
   }
