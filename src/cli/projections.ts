@@ -25,8 +25,8 @@ const rebuildText = ({ rebuild }: ReadModelStatus): string => {
   const served = from_version === null ? '' : `, version ${from_version} is served`
   if (state === 'failed') return `failed: ${error ?? ''}${served}`
   if (state !== 'done')
-    return `${state}${behind === null ? '' : `, ${counted(behind, 'event')} left`}${served}`
-  return `done ${ended_at ?? ''}${differences === null ? '' : `, ${counted(differences, 'difference')}`}`
+    return `${state}${behind === null ? '' : `, ${counted(behind, 'event', count(behind))} left`}${served}`
+  return `done ${ended_at ?? ''}${differences === null ? '' : `, ${counted(differences, 'difference', count(differences))}`}`
 }
 
 const tableOf = (rows: Status, table: Invocation['table']): string =>

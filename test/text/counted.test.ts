@@ -4,10 +4,10 @@ import { suite } from '../support/suite.ts'
 
 const test = suite('a number with its noun')
 
-test('is singular for one only, and has groups of digits', () => {
+test('is singular for one only', () => {
   assert.equal(
-    [0, 1, 2, 2000].map((value) => counted(value, 'key')),
-    ['0 keys', '1 key', '2 keys', '2,000 keys'],
+    [0, 1, 2].map((value) => counted(value, 'key')),
+    ['0 keys', '1 key', '2 keys'],
   )
 })
 
