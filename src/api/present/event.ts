@@ -16,8 +16,8 @@ export const presentListedEvent = (doc: EventDoc, values: PageValues) => {
   return { ...event, ...values.fields('event_data', payloadOf('event_data', doc), href) }
 }
 
-/** The event without the fate that only an operator sees. */
+/** The event without the fate that only an operator sees, and without the fields of its indexes. */
 const published = ({ abandoned: _, error: __, unread_projects: ___, ...doc }: EventDoc) => {
-  const { sent_by: ____, ...event } = doc
+  const { sent_by: ____, call_id: _____, ...event } = doc
   return { ...event, sent_by_run_id: senderOf(doc) }
 }
