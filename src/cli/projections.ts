@@ -24,8 +24,9 @@ const rebuildText = ({ rebuild }: ReadModelStatus): string => {
   const { state, ended_at, differences, behind, error, from_version } = rebuild
   const served = from_version === null ? '' : `, version ${from_version} is served`
   if (state === 'failed') return `failed: ${error ?? ''}${served}`
+  const waits = error === null ? '' : `, ${error}`
   if (state !== 'done')
-    return `${state}${behind === null ? '' : `, ${counted(behind, 'event', count(behind))} left`}${served}`
+    return `${state}${behind === null ? '' : `, ${counted(behind, 'event', count(behind))} left`}${served}${waits}`
   return `done ${ended_at ?? ''}${differences === null ? '' : `, ${counted(differences, 'difference', count(differences))}`}`
 }
 

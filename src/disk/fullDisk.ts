@@ -13,6 +13,10 @@ export const isFullDisk = (error: unknown): boolean =>
   error instanceof Error &&
   (('code' in error && FULL.has(error.code)) || ('errcode' in error && isFullDatabase(Number(error.errcode))))
 
+/** The same for an error that has the refusal as its cause. */
+export const isOfFullDisk = (error: unknown): boolean =>
+  isFullDisk(error) || (error instanceof Error && isFullDisk(error.cause))
+
 /** The end of the message about a file that a command could not write: what to do, as far as that is known. */
 export const adviceFor = (error: unknown): string =>
   isFullDisk(error) ? '; free some space and repeat the command' : ''

@@ -165,6 +165,8 @@ export interface ReadModels {
   replace(version: Version, by: Version, isUnread?: () => Promise<boolean>): Promise<boolean>
   /** Fills new versions apart from the others. Absent on a server, which does not share the processors of this process. */
   readonly apart?: Apart
+  /** The free bytes of the disk that they share with the log. Absent if their disk is another one. */
+  readonly freeBytes?: () => number
   source(): Promise<FoldedLog>
   /** Notes the log that the read models are folded from. */
   assign(log_id: string): Promise<void>

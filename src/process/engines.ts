@@ -171,8 +171,8 @@ export const openPresentLog = async (dataDir: string, onUnknown: (reason: string
   (await import('../adapters/embedded/eventStore/presentLog.ts')).openPresentLog(dataDir, onUnknown)
 
 /** Opens the file of one embedded read model for a thread that fills it. */
-export const openSideFile = async (dir: string) =>
-  (await import('../adapters/embedded/readModels/index.ts')).openSideFile(dir)
+export const openSideFile = async (dir: string, { leaves }: { readonly leaves: number | null }) =>
+  (await import('../adapters/embedded/readModels/index.ts')).openSideFile(dir, { leaves })
 
 /** Opens the connection to the collector of traces; null without one: its library takes time and memory. */
 export const openTracer = async (

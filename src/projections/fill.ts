@@ -7,6 +7,8 @@ export interface Filling {
   readonly onPosition: (position: Cursor) => void
   /** Called with a text that names a fact of the log which this build cannot read, although no read model needs it. */
   readonly onUnreadable?: (reason: string) => void
+  /** Called when it ends because the disk has only the reserve of the log left. Absent: it may use all of the disk. */
+  readonly onNoRoom?: () => void
 }
 
 /** Builds a new read model from the log apart from this process. Does nothing where that does not help. */

@@ -8,6 +8,7 @@ import { Comparison } from './compareDocuments.ts'
 import { nameOf, type Projection } from './projection.ts'
 import { Projector, type ProjectorOptions } from './projector.ts'
 import type { Projectors } from './projectors.ts'
+import { RebuildRoom } from './rebuildRoom.ts'
 import { isOver, type RebuildDoc, Rebuilds } from './rebuilds.ts'
 import { shadowOf } from './shadow.ts'
 import type { SharedReads } from './sharedReads.ts'
@@ -123,7 +124,7 @@ const end = async ({
   requested: { name },
 }: Pick<Work, 'rebuilds' | 'requested'>): Promise<void> => {
   const { verify = false, differences = null } = (await rebuilds.get(name)) ?? {}
-  await rebuilds.change(name, { state: verify && differences === null ? 'waiting' : 'done' })
+  await rebuilds.change(name, { state: verify && differences === null ? 'waiting' : 'done', error: null })
 }
 
 const replaceDocuments = async (deps: Deps, work: Work, signal: AbortSignal): Promise<void> => {
@@ -166,7 +167,7 @@ interface Built {
 }
 
 /**
- * Folds the log into the new documents until they contain every event so far. They are compared while they follow the log,
+ * Folds the log into the new documents until they contain every event so far, while the disk has room. They are compared while they follow the log,
  * if that was requested.
  */
 const build = async (
@@ -183,17 +184,28 @@ const build = async (
   signal: AbortSignal,
 ): Promise<Built> => {
   const shadow = shadowOf(projection)
-  const projector = new Projector(shadow, { readModels, store: projectors.reads, onSkipped, fill })
+  const room = RebuildRoom.of(readModels, lookMs)
+  const projector = new Projector(shadow, {
+    readModels,
+    store: projectors.reads,
+    onSkipped,
+    fill: (each, filling) => fill(each, room ? { ...filling, onNoRoom: () => room.stop() } : filling),
+  })
+  const project = (part: AbortSignal) => projector.run(part, onBegun)
   const stop = new AbortController()
   const until = AbortSignal.any([signal, stop.signal])
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => {}) // it may fail before it is awaited
   const onGivenUp = (reason: string) => failed.reject(new Error(reason))
-  const running = keepGoing(`The rebuild of ${name}`, (part) => projector.run(part, onBegun), {
-    ...background,
-    onGivenUp,
-    signal: until,
-  })
+  const running = keepGoing(
+    `The rebuild of ${name}`,
+    (part) => (room ? room.run(project, part) : project(part)),
+    {
+      ...background,
+      onGivenUp,
+      signal: until,
+    },
+  )
   const reporting = report()
   let comparison: Comparison | null
   try {
@@ -217,12 +229,18 @@ const build = async (
   }
 
   async function report(): Promise<void> {
-    let reported: Cursor | undefined
+    let reported: Pick<RebuildDoc, 'position' | 'error'> | undefined
+    let isWaiting = false
     while (!until.aborted) {
-      const position = projector.builtTo
-      if (position !== reported)
-        await rebuilds.change(name, { position }).then(
-          () => (reported = position),
+      const now = { position: projector.builtTo, error: room?.lacking ?? null }
+      if (now.error !== null && !isWaiting)
+        background.logger.warn(`The rebuild of ${name} waits, and the former documents are served`, {
+          reason: now.error,
+        })
+      isWaiting = now.error !== null
+      if (now.position !== reported?.position || now.error !== reported.error)
+        await rebuilds.change(name, now).then(
+          () => (reported = now),
           () => {}, // an engine failed: the next report tries again
         )
       await delay(lookMs, undefined, { signal: until }).catch(() => {})

@@ -8,6 +8,7 @@ import type { EventStore } from '../../src/ports/eventStore.ts'
 import type { Doc, ReadModels } from '../../src/ports/readModels.ts'
 import { nameOf, type Projection } from '../../src/projections/projection.ts'
 import { Projectors } from '../../src/projections/projectors.ts'
+import { RESERVED_BYTES } from '../../src/projections/rebuildRoom.ts'
 import { rebuildRequested } from '../../src/projections/rebuilding.ts'
 import { type RebuildDoc, Rebuilds, rebuilds } from '../../src/projections/rebuilds.ts'
 import { shadowOf } from '../../src/projections/shadow.ts'
@@ -362,5 +363,60 @@ rebuild('of a read model that this build does not have fails', async (context) =
   })
   assert.is(doc.state, 'failed')
 })
+
+const MIB = 1 << 20
+
+rebuild('waits while only the reserve of the disk is left, and the log takes writes', async (context) => {
+  const { store, readModels } = context
+  await store.append('p', newEvents(life('p', 1)), 'none')
+  const { projectors, rebuilding } = await started(context)
+  let free = RESERVED_BYTES - 1
+  Object.assign(readModels, { freeBytes: () => free })
+  await request(readModels)
+  rebuilding()
+  const { state, error } = await until(async () => {
+    const doc = await docOf(readModels)
+    return doc?.error ? doc : undefined
+  })
+  assert.is(state, 'building')
+  assert.match(
+    error ?? '',
+    /^The disk has 128 MiB free; the rebuild waits for 128 MiB and leaves 128 MiB to the log/,
+  )
+  assert.not.ok(await hasShadow(readModels))
+  const { cursor } = await store.append('q', newEvents(life('q', 1)), 'none')
+  await projectors.reach(NAME, cursor)
+  assert.is((await dump(readModels)).length, 2)
+  free = RESERVED_BYTES
+  const done = await ended(readModels)
+  assert.equal([done.state, done.error], ['done', null])
+})
+
+rebuild(
+  'stops before it uses the reserve of the disk, and continues when there is more room',
+  async (context) => {
+    const { store, readModels, stopping } = context
+    await store.append('p', newEvents(life('p', 1)), 'none')
+    const { projectors } = await started(context)
+    let free = 200 * MIB
+    Object.assign(readModels, { freeBytes: () => free })
+    const subscribe: EventStore['subscribe'] = async function* (options) {
+      if (free !== 200 * MIB) return yield* store.subscribe(options)
+      free = 100 * MIB
+      await once(options.signal, 'abort')
+    }
+    const deps = { readModels, store, logger: silent, onSkipped: () => {}, lookMs: LOOK_MS }
+    await request(readModels)
+    void rebuildRequested(
+      { ...deps, projectors: forwardingProjectors(projectors, { subscribe }) },
+      stopping.signal,
+    ).catch(() => {})
+    await until(async () => /waits for 160 MiB/.test((await docOf(readModels))?.error ?? ''))
+    free = 159 * MIB
+    await until(async () => /has 159 MiB free/.test((await docOf(readModels))?.error ?? ''))
+    free = 160 * MIB
+    assert.is((await ended(readModels)).state, 'done')
+  },
+)
 
 rebuild.run()

@@ -77,7 +77,7 @@ export const ReadModelStatus = Type.Object({
         }),
         { description: 'The first ten; a document is null where it is missing' },
       ),
-      error: nullable(Type.String()),
+      error: nullable(Type.String({ description: 'Why it failed, or why it waits' })),
     }),
   ),
 })

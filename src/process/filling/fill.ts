@@ -6,6 +6,7 @@ import type { Apart, ReadModels } from '../../ports/readModels.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import type { Fill, Filling } from '../../projections/fill.ts'
 import { nameOf, type Projection } from '../../projections/projection.ts'
+import { RESERVED_BYTES } from '../../projections/rebuildRoom.ts'
 import { recordSkipped } from '../../projections/skippedFacts.ts'
 import type { AboutMember, FromThread, Member, ToThread } from './messages.ts'
 
@@ -28,6 +29,7 @@ interface Deps {
   readonly readModels: ReadModels
   readonly logger: Pick<Logger, 'warn'>
   readonly leastFacts?: number
+  readonly reservedBytes?: number
 }
 
 /** A read model that waits for its thread. */
@@ -41,7 +43,14 @@ interface Waiting extends Filling, Member {
  * that begin in the same turn share threads, which read and parse the log once. Where a thread fails, the read model is
  * folded in this process, which reports the error.
  */
-export const openFill = ({ dataDir, store, readModels, logger, leastFacts = LEAST_FACTS }: Deps): Fill => {
+export const openFill = ({
+  dataDir,
+  store,
+  readModels,
+  logger,
+  leastFacts = LEAST_FACTS,
+  reservedBytes = RESERVED_BYTES,
+}: Deps): Fill => {
   const { apart } = readModels
   if (!apart) return () => Promise.resolve()
   let beginning: Waiting[] = []
@@ -53,7 +62,8 @@ export const openFill = ({ dataDir, store, readModels, logger, leastFacts = LEAS
       })
     const { name, version } = projection
     const settle = Promise.withResolvers<AboutMember | null>()
-    beginning.push({ ...filling, name, version, dir, weight: weightOf(projection), settle })
+    const leaves = filling.onNoRoom ? reservedBytes : null
+    beginning.push({ ...filling, name, version, dir, leaves, weight: weightOf(projection), settle })
     return settle.promise
   }
   return async (projection, filling) => {
@@ -74,6 +84,8 @@ export const openFill = ({ dataDir, store, readModels, logger, leastFacts = LEAS
       await recordSkipped(readModels, name, ended.skipped)
       return apart.end(projection)
     }
+    const { onNoRoom } = filling
+    if ('isFull' in ended && ended.isFull && onNoRoom) return onNoRoom()
     if ('failure' in ended)
       logger.warn(`The read model ${name} could not be built in a thread and is built without one`, {
         error: ended.failure,
@@ -120,7 +132,7 @@ const runThread = async ({
 }): Promise<void> => {
   const workerData: ToThread = {
     dataDir,
-    members: members.map(({ name, version, dir }) => ({ name, version, dir })),
+    members: members.map(({ name, version, dir, leaves }) => ({ name, version, dir, leaves })),
   }
   const worker = new Worker(thread, { workerData, resourceLimits })
   const stop = () => {

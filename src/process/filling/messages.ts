@@ -5,6 +5,8 @@ import type { SkippedFactDoc } from '../../projections/skippedFacts.ts'
 export interface Member extends Version {
   /** The folder of its file. */
   readonly dir: string
+  /** The bytes of the disk that it leaves to the log; null: it may use all. */
+  readonly leaves: number | null
 }
 
 export interface ToThread {
@@ -12,11 +14,11 @@ export interface ToThread {
   readonly members: readonly Member[]
 }
 
-/** About one read model: its position; or that it is complete, without some facts; or why it was given up. */
+/** About one read model: its position; or that it is complete, without some facts; or why it was given up. `isFull`: it may continue when there is room. */
 export type AboutMember = { readonly name: string } & (
   | { readonly position: string }
   | { readonly skipped: readonly SkippedFactDoc[] }
-  | { readonly failure: string }
+  | { readonly failure: string; readonly isFull?: boolean }
 )
 
 /** `unreadable`: a text that names a fact which this build cannot read. */

@@ -1,5 +1,6 @@
 // Runs in a worker thread: folds the log into read models, each in a file of its own.
 import { parentPort, workerData } from 'node:worker_threads'
+import { isOfFullDisk } from '../../disk/fullDisk.ts'
 import { messageOf } from '../../errors.ts'
 import { slices } from '../../loops/slices.ts'
 import { allProjections } from '../../projections/index.ts'
@@ -31,7 +32,7 @@ const projectionOf = (member: Member): Projection => {
 const fill = async (member: Member, reads: SharedReads, signal: AbortSignal): Promise<void> => {
   const projection = projectionOf(member)
   const name = nameOf(projection)
-  const { readModels, complete } = await openSideFile(member.dir)
+  const { readModels, complete } = await openSideFile(member.dir, member)
   const projector = new Projector(projection, { readModels, store: reads, lingerMs: () => 0, pages: PAGES })
   const reporting = setInterval(() => send({ name, position: projector.builtTo }), REPORT_MS)
   try {
@@ -54,7 +55,7 @@ const reads = new SharedReads(log)
 await Promise.all(
   members.map((member) =>
     fill(member, reads, stop.signal).catch((error: unknown) =>
-      send({ name: nameOf(member), failure: messageOf(error) }),
+      send({ name: nameOf(member), failure: messageOf(error), isFull: isOfFullDisk(error) }),
     ),
   ),
 )

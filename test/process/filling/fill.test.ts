@@ -217,6 +217,26 @@ filling('are folded in the process if the thread fails', async ({ dir, store }) 
   await readModels.close()
 })
 
+filling('wait for room on the disk, and continue where the thread has ended', async ({ dir, store }) => {
+  await appendFacts(store, 60)
+  const readModels = openReadModels({ dir })
+  const deps = { dataDir: dir, store, readModels, logger: silent, leastFacts: 1 }
+  const shadow = shadowOf(runs)
+  const options = { signal: new AbortController().signal, onPosition: () => {} }
+  let stops = 0
+  const onNoRoom = () => void stops++
+  await openFill({ ...deps, reservedBytes: Number.MAX_SAFE_INTEGER })(shadow, { ...options, onNoRoom })
+  assert.is(stops, 1)
+  const sides = sidesIn(dir)
+  assert.is(sides.length, 1)
+  assert.ok(readModels.apart?.begin(shadow)) // it is not complete
+  await openFill({ ...deps, reservedBytes: 0 })(shadow, { ...options, onNoRoom })
+  assert.is(stops, 1)
+  assert.equal(sidesIn(dir), sides)
+  assert.is((await readModels.reader(shadow).count()) > 0, true)
+  await readModels.close()
+})
+
 filling('are folded in the process if the log is short', async ({ dir, store }) => {
   await appendFacts(store, 10)
   const readModels = openReadModels({ dir })

@@ -30,11 +30,14 @@ const COMMIT_MS = 1000
  */
 export class RareCommits implements Commits {
   readonly #db: DatabaseSync
+  /** Limits the size of the file by the present room on the disk. Called before anything that may use much. */
+  readonly bound: () => void
   readonly #before: (() => void)[] = []
   #until = 0
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, bound: () => void) {
     this.#db = db
+    this.bound = bound
     db.exec(FILLING)
   }
 
@@ -46,6 +49,7 @@ export class RareCommits implements Commits {
   run(work: () => void): void {
     try {
       if (!this.#db.isTransaction) {
+        this.bound()
         this.#db.exec('BEGIN IMMEDIATE')
         this.#until = clock.monotonic() + COMMIT_MS
       }

@@ -10,6 +10,7 @@ import type {
   WritableCollection,
   Write,
 } from '../../../ports/readModels.ts'
+import { freeBytes } from '../../../disk/freeBytes.ts'
 import { syncFileNow } from '../../../disk/sync.ts'
 import { slices } from '../../../loops/slices.ts'
 import { sameIndexes } from '../../shared/declared.ts'
@@ -25,7 +26,7 @@ import { Removals } from './removals.ts'
 import { entriesOf } from './rows.ts'
 import { SideFiles } from './sideFiles.ts'
 import { type Table, tableName } from './table.ts'
-import { Tables } from './tables.ts'
+import { type Filling, Tables } from './tables.ts'
 
 export type { Discarded } from '../disposableFile.ts'
 
@@ -58,10 +59,13 @@ export const openReadModels = ({
 
 /**
  * Opens a side file in a thread that fills it. `complete` creates the indexes and closes the file, which is durable
- * afterwards. One thread at a time.
+ * afterwards. One thread at a time. Writes fail as on a full disk before they use the last `leaves` bytes of it.
  */
-export const openSideFile = (dir: string): { readModels: ReadModels; complete: () => Promise<void> } => {
-  const readModels = new EmbeddedReadModels({ dir, isFilling: true })
+export const openSideFile = (
+  dir: string,
+  { leaves = null }: { readonly leaves?: number | null } = {},
+): { readModels: ReadModels; complete: () => Promise<void> } => {
+  const readModels = new EmbeddedReadModels({ dir, filling: { leaves } })
   return {
     readModels,
     async complete() {
@@ -75,7 +79,7 @@ export const openSideFile = (dir: string): { readModels: ReadModels; complete: (
 class EmbeddedReadModels implements ReadModels {
   readonly #dir: string
   readonly #onDiscarded: OnDiscarded
-  readonly #isFilling: boolean
+  readonly #filling: Filling | undefined
   readonly #guard: Guard
   readonly #checkpointer = openCheckpointer()
   readonly #sides: SideFiles
@@ -88,11 +92,11 @@ class EmbeddedReadModels implements ReadModels {
     dir,
     onDiscarded = () => {},
     onRefusing = () => {},
-    isFilling = false,
-  }: Options & { readonly isFilling?: boolean }) {
+    filling,
+  }: Options & { readonly filling?: Filling }) {
     this.#dir = dir
     this.#onDiscarded = onDiscarded
-    this.#isFilling = isFilling
+    this.#filling = filling
     this.#guard = new Guard(dir, new FullDisk(onRefusing))
     this.#sides = new SideFiles(dir, this.#checkpointer)
     this.#tables = this.#tablesIn(openFile(dir, onDiscarded))
@@ -102,17 +106,12 @@ class EmbeddedReadModels implements ReadModels {
     // Damage of the newest versions is found here, where the file can still be replaced.
     for (const spec of registry.newest()) this.#tables.open(spec)
     for (const stored_as of registry.replaced()) void this.#removals.replaced({ stored_as })
-    if (!isFilling) this.#removals.shrink(this.#tables) // a crash may have left free pages
+    if (!filling) this.#removals.shrink(this.#tables) // a crash may have left free pages
   }
 
   #tablesIn(db: Tables['db']): Tables {
-    const [dir, sides, checkpointer, isFilling] = [
-      this.#dir,
-      this.#sides,
-      this.#checkpointer,
-      this.#isFilling,
-    ]
-    return new Tables({ dir, db, sides, checkpointer, isFilling })
+    const [dir, sides, checkpointer, filling] = [this.#dir, this.#sides, this.#checkpointer, this.#filling]
+    return new Tables({ dir, db, sides, checkpointer, filling })
   }
 
   #removalsNow(): Removals {
@@ -226,6 +225,8 @@ class EmbeddedReadModels implements ReadModels {
     if (former) void this.#removals.replaced(former)
     return true
   }
+
+  readonly freeBytes = (): number => freeBytes(this.#dir)
 
   async source(): Promise<FoldedLog> {
     return this.#guard.run(() => {

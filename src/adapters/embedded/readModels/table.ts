@@ -133,8 +133,11 @@ export class Table {
       WHERE name = ?2 AND version = ?3 AND (checkpoint IS NULL OR checkpoint < ?1)`)
   }
 
-  createIndexes(): void {
-    for (const index of this.#missing.keys()) this.#createIndex(index)
+  createIndexes(before: () => void): void {
+    for (const index of this.#missing.keys()) {
+      before()
+      this.#createIndex(index)
+    }
   }
 
   #createIndex(index: string): void {

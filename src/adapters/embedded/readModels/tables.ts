@@ -3,6 +3,7 @@ import { AppError } from '../../../errors.ts'
 import type { CollectionSpec, Version } from '../../../ports/readModels.ts'
 import type { Checkpointer } from '../checkpointer.ts'
 import { WalKeeper } from '../walKeeper.ts'
+import { boundSize } from './boundSize.ts'
 import { RareCommits } from './commits.ts'
 import { fileIn } from './file.ts'
 import { LateWrites } from './lateWrites.ts'
@@ -14,14 +15,19 @@ const WAL_FULL_BYTES = 32 << 20
 /** The most that SQLite maps. */
 const MAPPED_BYTES = 0x7fff0000
 
+/** A thread fills the file: no other connection uses it. */
+export interface Filling {
+  /** The bytes of the disk that the thread leaves free; null: it may use all. */
+  readonly leaves: number | null
+}
+
 interface Parts {
   readonly dir: string
   /** `read-models.db`, or a side file in the thread that fills it. */
   readonly db: DatabaseSync
   readonly sides: SideFiles
   readonly checkpointer: Checkpointer
-  /** A thread fills it: no other connection uses the file. */
-  readonly isFilling: boolean
+  readonly filling: Filling | undefined
 }
 
 /** The tables of one `read-models.db` and of its side files, by version. */
@@ -35,12 +41,15 @@ export class Tables {
   readonly #opened = new Map<string, Table>()
   readonly #late = new Map<Table, LateWrites>()
 
-  constructor({ dir, db, sides, checkpointer, isFilling }: Parts) {
+  constructor({ dir, db, sides, checkpointer, filling }: Parts) {
     this.db = db
     this.#sides = sides
-    if (isFilling) this.#rarely = new RareCommits(db)
+    if (filling) {
+      const { leaves } = filling
+      this.#rarely = new RareCommits(db, () => (leaves === null ? undefined : boundSize(db, dir, leaves)))
+    }
     this.registry = new Registry(db)
-    const fullBytes = isFilling ? Infinity : WAL_FULL_BYTES
+    const fullBytes = filling ? Infinity : WAL_FULL_BYTES
     this.#wal = new WalKeeper(db, fileIn(dir), checkpointer, { fullBytes })
   }
 
@@ -94,7 +103,7 @@ export class Tables {
   complete(): void {
     this.#rarely?.end()
     this.db.exec(`PRAGMA mmap_size=${MAPPED_BYTES}`)
-    for (const table of this.#opened.values()) table.createIndexes()
+    for (const table of this.#opened.values()) table.createIndexes(() => this.#rarely?.bound())
   }
 
   /** Ends the background work on the file. */
