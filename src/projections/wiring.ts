@@ -41,7 +41,17 @@ export const wiringOf = (projects: readonly DirectoryProject[]): Wiring => {
     }
   }
   const unreadable = projects.filter(({ deployed }) => deployed?.unreadable)
-  return { handlers, webhooks, patterns, tools: toolsByName(tools), unreadable }
+  let named: Wiring['tools'] | undefined
+  return {
+    handlers,
+    webhooks,
+    patterns,
+    unreadable,
+    /** Sorted when a client of MCP asks, because events and webhooks need no names. */
+    get tools() {
+      return (named ??= toolsByName(tools))
+    },
+  }
 }
 
 /** A list is extended in place: an environment may have 50,000 functions with one key. */

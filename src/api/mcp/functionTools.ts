@@ -15,12 +15,15 @@ import { failure, MAX_RESULT_BYTES, type ToolResult } from './tool.ts'
 const mayCall = ({ permissions }: Pick<Credential, 'permissions'>, { fn }: Deployed): boolean =>
   permissions.allows('mcp', 'execute', fn.mcp?.service)
 
-/** The functions of the environment that the credential may call, by the names of their tools. */
-export const toolsFor = (
+/** Yields the functions of the environment that the credential may call, in the order of the names of their tools. */
+export function* toolsAfter(
   { views: { directory } }: Pick<ApiDeps, 'views'>,
   credential: Credential,
-): (readonly [name: string, tool: Deployed])[] =>
-  [...directory.toolsOf(credential.env_id)].filter(([, tool]) => mayCall(credential, tool))
+  last = '',
+): Generator<readonly [name: string, tool: Deployed]> {
+  for (const [name, tool] of directory.toolsOf(credential.env_id))
+    if (name > last && mayCall(credential, tool)) yield [name, tool]
+}
 
 /** The function that a tool is; undefined also if the credential may not call it. */
 export const toolFor = (

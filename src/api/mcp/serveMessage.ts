@@ -6,7 +6,7 @@ import { isToolName } from '../../events/toolName.ts'
 import { own, type Ask, type Reply } from '../route.ts'
 import { apiTools } from './apiTools.ts'
 import { answerCall } from './callRequest.ts'
-import { describeFunction, toolsFor } from './functionTools.ts'
+import { describeFunction, toolsAfter } from './functionTools.ts'
 import { SESSION_HEADER, versionFor } from './head.ts'
 import {
   type Answer,
@@ -96,14 +96,15 @@ const listTools = async ({ deps, credential }: Ask, cursor: unknown): Promise<An
   if (cursor !== undefined && !isToolName(cursor))
     return invalidParams(`cursor: expected the nextCursor of a list, got ${shown(cursor)}`)
   await deps.views.settled('builds', 'projects')
-  const all = [
-    ...apiTools.filter((tool) => mayUse(tool, credential)).map(describe),
-    ...toolsFor(deps, credential).map(([name, tool]) => describeFunction(name, tool)),
-  ]
   // The cursor is the last name, so a deployment between two pages neither repeats a tool nor leaves one out.
-  const left = all
-    .filter(({ name }) => cursor === undefined || name > cursor)
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
+  const left = [
+    ...apiTools
+      .filter((tool) => mayUse(tool, credential) && (cursor === undefined || tool.name > cursor))
+      .map(describe),
+    ...toolsAfter(deps, credential, cursor)
+      .take(PAGE + 1)
+      .map(([name, tool]) => describeFunction(name, tool)),
+  ].sort((a, b) => (a.name < b.name ? -1 : 1))
   const tools = left.slice(0, PAGE)
   const last = tools.at(-1)
   return { result: { tools, ...(last && left.length > PAGE && { nextCursor: last.name }) } }

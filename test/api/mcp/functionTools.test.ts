@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { deploy, type Run } from '../../support/build.ts'
 import { startWithOther } from '../../support/server.ts'
+import { toolsAfter } from '../../../src/api/mcp/functionTools.ts'
 import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import { newServiceKey } from '../issuing.ts'
@@ -185,4 +186,18 @@ tools.after(async () => {
   await client.close()
   await server.stop()
 })
+tools('are read one page at a time, however many an environment has', () => {
+  const names = Array.from({ length: 40_000 }, (_, n) => `tool-${String(n).padStart(5, '0')}`)
+  const tools = new Map(names.map((name) => [name, { fn: {} }]))
+  let asked = 0
+  const permissions = { allows: () => ++asked > 0 }
+  const page = toolsAfter(
+    { views: { directory: { toolsOf: () => tools } } } as never,
+    { env_id: 'env', permissions } as never,
+    'tool-20000',
+  ).take(101)
+  assert.is([...page][0]?.[0], 'tool-20001')
+  assert.is(asked, 101)
+})
+
 tools.run()
