@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { RESERVED_BYTES } from '../../src/projections/rebuildRoom.ts'
 import { type Event, publish } from '../support/build.ts'
 import { hasBubblewrap } from '../support/bubblewrap.ts'
-import { startCli } from '../support/cli.ts'
+import { cli, cliJson, startCli } from '../support/cli.ts'
 import { freePort } from '../support/freePort.ts'
+import { openApi } from '../support/http.ts'
 import { limitFiles } from '../support/limitFiles.ts'
 import { spawnServer } from '../support/server.ts'
 import { openSmallDisk, type SmallDisk } from '../support/smallDisk.ts'
@@ -83,11 +85,12 @@ disk('that was killed there starts again, waits, and continues when there is roo
 })
 const onFullDisk = hasBubblewrap ? disk : disk.skip
 
-/** Gives work a way to start `svc serve` on a disk of 32 MiB, one after another, and kills what is left. */
+/** Gives work a way to start `svc serve` on a small disk, one after another, and kills what is left. */
 const onSmallDisk = async (
   work: (small: SmallDisk, serve: () => Served, url: string) => Promise<void>,
+  bytes = 32 << 20,
 ): Promise<void> => {
-  const small = await openSmallDisk(32 << 20)
+  const small = await openSmallDisk(bytes)
   const port = await freePort()
   const services: Served[] = []
   const serve = () => {
@@ -154,6 +157,30 @@ onFullDisk('names the full disk, not the read models that cannot be built there'
     await becomesReady(second, url)
     await endsInOrder(second)
   })
+})
+
+onFullDisk('leaves the reserve to the log: a rebuild waits for room and reports it', async () => {
+  await onSmallDisk(async (small, serve, url) => {
+    const service = serve()
+    await becomesReady(service, url)
+    const { api_key } = JSON.parse(small.read('secrets.json')) as { api_key: string }
+    const api = openApi(url, api_key)
+    const given = { env: { SVC_URL: url, SVC_DATA_DIR: small.path }, within: small.within }
+    const { event_id } = await publish(api, 'order:created')
+    small.fill(RESERVED_BYTES - 1)
+    await cliJson(['projections', 'rebuild', 'events', '--no-wait'], given)
+    const shown = await until(async () => {
+      const { out } = await cli(['projections', 'status', 'events'], given)
+      return /waits for 128 MiB/.test(out) ? out : undefined
+    })
+    assert.match(shown, /rebuilding .* building, .* leaves 128 MiB to the log/)
+    await publish(api, 'order:created')
+    assert.is((await api.get<Event>(`/events/${event_id}`)).event_id, event_id)
+    assert.is((await readyz(url)).status, 200)
+    small.free()
+    await cliJson(['projections', 'rebuild', 'events'], given)
+    await endsInOrder(service)
+  }, 176 << 20)
 })
 
 disk.run()
