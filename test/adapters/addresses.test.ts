@@ -44,6 +44,7 @@ addresses('is reported with its setting, what is expected and the URL without se
       'each with a port from 1 to 65535 or with none; got esdb://***@h:0',
     ],
     [parseEventStoreDb, 'esdb://u:hidden@h?hid=den', 'expected no other options than prefix, connectionName'],
+    [parseEventStoreDb, 'esdb://h?throwOnAppendFailure=false', 'expected no other options than prefix'],
     [parseMongo, 'mongodb://hid?den:pw@h', 'expected a URL that the MongoDB driver can parse'],
     [parseMongo, 'mongodb://u:1/x?hid@h', 'user and password URI-encoded; got mongodb://***@h'],
     [parseRedis, 'redis://hidden?hid@h', 'expected user and password URI-encoded; got redis://***@h'],

@@ -19,7 +19,10 @@ const MAX_PORT = 65_535
 /** Timeout of a gossip request. With the client's default of 5 s, callers would wait too long for a paused node. */
 const GOSSIP_TIMEOUT_S = 1
 
-/** The options of the client. It would print the whole URL, with the password, about any other. */
+/**
+ * The options of the client. It would print the whole URL, with the password, about any other. `throwOnAppendFailure` is not
+ * among them: with `false`, an append that the server refused would count as stored.
+ */
 const OPTIONS = [
   'connectionName',
   'defaultDeadline',
@@ -29,7 +32,6 @@ const OPTIONS = [
   'keepAliveTimeout',
   'maxDiscoverAttempts',
   'nodePreference',
-  'throwOnAppendFailure',
   'tls',
   'tlsCAFile',
   'userCertFile',
