@@ -93,7 +93,7 @@ ahead(
     }))
     const projector = new Projector(any, { readModels: remote, store: pageByPage })
     void run(projector)
-    await until(() => pages === 16)
+    await until(() => pages === 16 && seen.length > 0)
     assert.equal(seen, [8])
     stored.resolve()
     await projector.reach(cursor)
