@@ -9,6 +9,7 @@ import {
   publishUntil,
   settled,
 } from '../support/endedUnderLoad.ts'
+import { PATIENCE } from '../support/patience.ts'
 import { type ServerProcess, spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -17,6 +18,8 @@ import { until } from '../support/until.ts'
 /** Events that are acknowledged before the signal. */
 const LOAD = 60
 const CLIENTS = 12
+/** A read-model server that scans must keep up. */
+const PAUSE_MS = PATIENCE > 1 ? 300 : 0
 
 interface Context {
   server: ServerProcess
@@ -28,7 +31,10 @@ const endUnderLoad = async (context: Context, signal: NodeJS.Signals): Promise<u
   const { server, acknowledged } = context
   const enough = acknowledged.length + LOAD
   const over = new AbortController()
-  const publishing = publishUntil({ api: server.api, clients: CLIENTS, acknowledged }, over.signal)
+  const publishing = publishUntil(
+    { api: server.api, clients: CLIENTS, acknowledged, pauseMs: PAUSE_MS },
+    over.signal,
+  )
   await until(() => acknowledged.length >= enough)
   const code = await server.end(signal)
   over.abort()

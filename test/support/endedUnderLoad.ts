@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { publish, type Event, type Run } from './build.ts'
 import { allOf } from './exactRuns.ts'
+import { PATIENCE } from './patience.ts'
 import type { Api } from './http.ts'
 import { until } from './until.ts'
 
@@ -63,7 +64,7 @@ export const settled = (api: Api, timeoutMs = 30_000): Promise<true> =>
         if ((await api.page(`/runs?status=${status}`)).pagination.total > 0) return undefined
       return true
     },
-    { timeoutMs, everyMs: 50 },
+    { timeoutMs, everyMs: 50 * PATIENCE ** 2 }, // each look costs a read-model server that scans
   )
 
 /** The streams in which code that starts only once began twice. */
