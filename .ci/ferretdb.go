@@ -1,16 +1,22 @@
 // Command ferretdb serves MongoDB's wire protocol on SQLite: ferretdb ADDRESS DIRECTORY.
 //
 // FerretDB's own command panics at its start when it is built from the module proxy, which lacks the file with its
-// version; its embeddable package does not need that file.
+// version; its embeddable package does not need that file. Connections are accepted here, for two reasons:
 //
-// FerretDB reads a document and writes it in two steps, so one of two updates at once may be lost. MongoDB changes a
-// document atomically. Connections are therefore accepted here, and one command that changes documents runs at a time.
+//   - FerretDB reads a document and writes it in two steps, so one of two updates at once may be lost. MongoDB changes a
+//     document atomically. One command that changes documents runs at a time, therefore.
+//   - FerretDB's index of `_id` is not the expression by which it looks for one, so SQLite reads every document of the
+//     collection. An index with that expression is added to each collection.
+//
+// It does not sync, because its data is thrown away.
 package main
 
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -38,7 +44,7 @@ func main() {
 	server, err := ferretdb.New(&ferretdb.Config{
 		Listener:  ferretdb.ListenerConfig{Unix: socket},
 		Handler:   "sqlite",
-		SQLiteURL: "file:" + os.Args[2] + "/",
+		SQLiteURL: "file:" + os.Args[2] + "/?_pragma=synchronous(off)",
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -47,13 +53,14 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	indexes := &indexes{dir: os.Args[2], known: map[string]bool{}}
 	go func() {
 		for {
 			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go forward(client, socket)
+			go forward(client, socket, indexes)
 		}
 	}()
 	if err := server.Run(ctx); err != nil {
@@ -66,51 +73,57 @@ func main() {
 var changing sync.Mutex
 
 // forward passes the messages between a client and the server until both have ended.
-func forward(client net.Conn, socket string) {
+func forward(client net.Conn, socket string, indexes *indexes) {
 	defer client.Close()
 	server, err := net.Dial("unix", socket)
 	if err != nil {
 		return
 	}
-	var mutex sync.Mutex
-	var awaited uint32 // the id of the command whose reply ends the change
-	isChanging := false
-	release := func(isReply func(uint32) bool) {
-		mutex.Lock()
-		defer mutex.Unlock()
-		if isChanging && isReply(awaited) {
-			isChanging = false
-			changing.Unlock()
-		}
-	}
+	defer server.Close()
+	sent := make(chan *command, 1024) // those whose reply has effects
 	go func() {
 		defer server.(*net.UnixConn).CloseWrite() // the server completes what it has begun
+		defer close(sent)
 		for {
 			message, err := read(client)
 			if err != nil {
 				return
 			}
-			if changes(message) {
-				changing.Lock()
-				mutex.Lock()
-				awaited, isChanging = binary.LittleEndian.Uint32(message[4:]), true
-				mutex.Unlock()
+			if command := commandOf(message); command != nil {
+				if command.changes() {
+					changing.Lock()
+				}
+				sent <- command
 			}
 			if _, err := server.Write(message); err != nil {
 				return
 			}
 		}
 	}()
-	defer server.Close()
-	defer release(func(uint32) bool { return true })
+	var awaited *command
 	for {
 		message, err := read(server)
 		if err != nil {
-			return
+			break
 		}
-		reply := binary.LittleEndian.Uint32(message[8:])
-		release(func(id uint32) bool { return id == reply })
+		if awaited == nil {
+			select {
+			case awaited = <-sent:
+			default:
+			}
+		}
+		if awaited != nil && awaited.id == binary.LittleEndian.Uint32(message[8:]) {
+			awaited.done(indexes)
+			awaited = nil
+		}
 		client.Write(message) // a client that is gone does not end the change
+	}
+	if awaited != nil {
+		awaited.done(indexes)
+	}
+	client.Close()
+	for command := range sent {
+		command.done(indexes)
 	}
 }
 
@@ -130,21 +143,103 @@ func read(from net.Conn) ([]byte, error) {
 	return message, err
 }
 
+// A command has an id, which its reply repeats.
+type command struct {
+	id                         uint32
+	name, database, collection string
+}
+
 const (
 	opMsg      = 2013
 	moreToCome = 2
 )
 
-// changes reports whether a message is a command that changes documents and has a reply.
-func changes(message []byte) bool {
+// commandOf returns the command of a message that has a reply, or nil.
+func commandOf(message []byte) *command {
 	const name = 26 // after the header, the flags, the kind of the section, its length, and the type of its first value
 	if len(message) < name || binary.LittleEndian.Uint32(message[12:]) != opMsg || message[16]&moreToCome != 0 {
-		return false
+		return nil
 	}
-	command, _, _ := bytes.Cut(message[name:], []byte{0})
-	switch string(command) {
+	key, value, _ := bytes.Cut(message[name:], []byte{0})
+	command := &command{id: binary.LittleEndian.Uint32(message[4:]), name: string(key)}
+	if message[name-1] == 2 {
+		command.collection = text(value)
+	}
+	if _, database, ok := bytes.Cut(message, []byte("\x02$db\x00")); ok {
+		command.database = text(database)
+	}
+	return command
+}
+
+// text returns a string that follows its length and ends with a null.
+func text(value []byte) string {
+	if len(value) < 4 {
+		return ""
+	}
+	text, _, _ := bytes.Cut(value[4:], []byte{0})
+	return string(text)
+}
+
+func (command *command) changes() bool {
+	switch command.name {
 	case "update", "delete", "findAndModify", "findandmodify":
 		return true
 	}
 	return false
+}
+
+// done has the effects of the reply.
+func (command *command) done(indexes *indexes) {
+	if command.changes() {
+		changing.Unlock()
+	}
+	switch command.name {
+	case "create", "createIndexes", "insert", "update":
+		if err := indexes.add(command.database, command.collection); err != nil {
+			log.Printf("index of %s.%s: %v", command.database, command.collection, err)
+		}
+	case "drop", "dropDatabase", "renameCollection":
+		indexes.forget()
+	}
+}
+
+// The indexes of `_id` that were added to the collections of the databases in a directory.
+type indexes struct {
+	dir   string
+	mutex sync.Mutex
+	known map[string]bool
+}
+
+func (indexes *indexes) forget() {
+	indexes.mutex.Lock()
+	defer indexes.mutex.Unlock()
+	clear(indexes.known)
+}
+
+func (indexes *indexes) add(database, collection string) error {
+	indexes.mutex.Lock()
+	defer indexes.mutex.Unlock()
+	key := database + "." + collection
+	if indexes.known[key] {
+		return nil
+	}
+	path := filepath.Join(indexes.dir, database+".sqlite")
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=rw&_pragma=busy_timeout(10000)&_pragma=synchronous(off)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var table string
+	row := db.QueryRow(`SELECT table_name FROM _ferretdb_collections WHERE name = ?`, collection)
+	if err := row.Scan(&table); err == sql.ErrNoRows {
+		return nil // the command has failed
+	} else if err != nil {
+		return err
+	}
+	const index = `CREATE INDEX IF NOT EXISTS %q ON %q (_ferretdb_sjson->'$._id')`
+	if _, err := db.Exec(fmt.Sprintf(index, table+"_by_id", table)); err != nil {
+		return err
+	}
+	indexes.known[key] = true
+	return nil
 }

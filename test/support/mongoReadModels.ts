@@ -1,7 +1,7 @@
 import { MongoClient } from 'mongodb'
 import { openMongoReadModels } from '../../src/adapters/mongodb/index.ts'
 import { newId } from '../../src/ids.ts'
-import type { CollectionSpec, Doc, Query, ReadModels } from '../../src/ports/readModels.ts'
+import type { CollectionSpec, Query, ReadModels } from '../../src/ports/readModels.ts'
 
 /** The same server, another database. */
 const inDatabase = (url: string, database: string): string =>
@@ -22,27 +22,6 @@ export interface Context {
 export const isFerretDB1 = async (client: MongoClient): Promise<boolean> =>
   'ferretdbVersion' in (await client.db().command({ buildInfo: 1 }))
 
-/** FerretDB 1 loses one of two updates of a document at the same time, `$max` too. MongoDB does not. */
-const oneWriteAtATime = (readModels: ReadModels): ReadModels => {
-  let last: Promise<unknown> = Promise.resolve()
-  const writer: ReadModels['writer'] = async <D extends Doc>(collection: CollectionSpec) => {
-    const open = await readModels.writer<D>(collection)
-    const write: typeof open.write = (...args) => {
-      const done = last.then(() => open.write(...args))
-      last = done.catch(() => {})
-      return done
-    }
-    return { ...open, write }
-  }
-  return new Proxy(readModels, {
-    get: (target, name) => {
-      if (name === 'writer') return writer
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-}
-
 export const opened = async (server: string): Promise<Context> => {
   const url = inDatabase(server, `svc_test_${newId().replaceAll('-', '')}`)
   const client = new MongoClient(url)
@@ -56,7 +35,7 @@ export const opened = async (server: string): Promise<Context> => {
   return {
     url,
     client,
-    readModels: (await isFerretDB1(client)) ? oneWriteAtATime(readModels) : readModels,
+    readModels,
     openAnother,
     close: async () => {
       for (const readModels of others) await readModels.close()
