@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { keepGoing } from '../../loops/keepGoing.ts'
+import { repeat } from '../../loops/repeat.ts'
 import type { SkippedFactDoc } from '../../projections/skippedFacts.ts'
 import type { Node } from './node.ts'
 
@@ -38,16 +37,7 @@ export const watchSkippedFacts = ({ views, logger, ...background }: Node): Skipp
       })
     }
   }
-  void keepGoing(
-    'The watch over skipped facts',
-    async (until) => {
-      while (!until.aborted) {
-        await look()
-        await delay(LOOK_MS, undefined, { signal: until }).catch(() => {})
-      }
-    },
-    { ...background, logger },
-  )
+  void repeat('The watch over skipped facts', look, { ...background, logger, everyMs: LOOK_MS })
   const details = (): object =>
     found.length === 0
       ? {}

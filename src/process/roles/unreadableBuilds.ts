@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { keepGoing } from '../../loops/keepGoing.ts'
+import { repeat } from '../../loops/repeat.ts'
 import type { Node } from './node.ts'
 
 /** Pauses between looks, milliseconds. */
@@ -36,16 +35,7 @@ export const watchUnreadableBuilds = ({
       )
     }
   }
-  void keepGoing(
-    'The watch over unreadable builds',
-    async (until) => {
-      while (!until.aborted) {
-        await look()
-        await delay(LOOK_MS, undefined, { signal: until }).catch(() => {})
-      }
-    },
-    { ...background, logger },
-  )
+  void repeat('The watch over unreadable builds', look, { ...background, logger, everyMs: LOOK_MS })
   const found = () => [...directory.unreadable()]
   const details = (): object => {
     const builds = found().map(({ project_id, build }) => ({
