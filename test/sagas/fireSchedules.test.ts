@@ -2,167 +2,25 @@ import * as assert from 'uvu/assert'
 import { clock, isoOf } from '../../src/clock.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { AppError } from '../../src/errors.ts'
-import type { EventOf } from '../../src/events/index.ts'
-import type { Plan } from '../../src/events/org.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
-import { Directory } from '../../src/projections/directory.ts'
 import { scheduleIdOf } from '../../src/commands/runs/fireTick.ts'
 import { Alarms } from '../../src/sagas/alarms.ts'
 import { fireSchedules } from '../../src/sagas/fireSchedules.ts'
 import { runSaga } from '../../src/sagas/runSaga.ts'
-import { FunctionRates } from '../../src/plans/functionRates.ts'
-import type { RateLimiter } from '../../src/ports/rateLimiter.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { MortalNodes, nothingStored } from './mortalNodes.ts'
 import { type Node, openNode } from '../support/openNode.ts'
-
-const MINUTE = 60_000
-const HOUR = 60 * MINUTE
-const everyMinute: FunctionSpec = {
-  ns: 'jobs',
-  var: 'sweep',
-  schedule: { cron: '* * * * *', timezone: 'UTC' },
-  retry: { attempts: 2, delay: 10 },
-}
-
-/** A directory in which a build with these functions was deployed `ago` milliseconds ago. */
-const deployed = async (
-  functions: readonly FunctionSpec[],
-  ago: number,
-  project_id = newId(),
-  envs = [{ env_id: 'env', org_id: 'org', name: 'dev' }],
-  plan: Plan = 'self_host',
-) => {
-  const directory = new Directory(() => Promise.reject(new Error('the blobs are empty')))
-  const build = { build_id: newId(), project_id, hash: 'h', deployed: true, build_type: 'release' as const }
-  await directory.seed({
-    orgs: [{ org_id: 'org', slug: 'local', plan }],
-    envs,
-    projects: [{ project_id, env_id: 'env', name: 'shop', network: null }],
-    builds: [{ ...build, functions, updated_at: isoOf(clock.now() - ago) }],
-    domains: [],
-    cursor: '',
-  })
-  return { directory, project_id }
-}
-const requestedIn = async ({ store }: Node): Promise<EventOf<'RunRequested'>[]> => {
-  const found: EventOf<'RunRequested'>[] = []
-  for await (const { events, caughtUp } of store.subscribe({
-    types: ['RunRequested'],
-    signal: new AbortController().signal,
-  })) {
-    for (const { event } of events) if (event.type === 'RunRequested') found.push(event)
-    if (caughtUp) break
-  }
-  return found
-}
-
-const tickOf = ({ input }: EventOf<'RunRequested'>) =>
-  input?.value as { cron: string; scheduled_time: string }
-
-type Deps = Parameters<typeof fireSchedules>[0]
-
-/** Runs the saga and returns its alarms. */
-const saga = ({
-  aggregates,
-  quotas,
-  signal,
-  directory,
-  logger = silent,
-  store = nothingStored,
-  turns,
-  functionRates,
-}: Pick<Deps, 'aggregates' | 'quotas' | 'directory' | 'turns' | 'functionRates' | 'signal'> & {
-  readonly store?: Deps['store']
-  readonly logger?: Deps['logger']
-}): Alarms => {
-  const alarms = new Alarms()
-  const deps = { aggregates, quotas, directory, logger, store, turns, functionRates, signal }
-  void runSaga(fireSchedules(deps), { logger, clock, alarms }, signal)
-  return alarms
-}
+import { MINUTE, HOUR, everyMinute, deployed, requestedIn, tickOf, saga } from './schedules.ts'
 
 const schedule = suite<{ node: Node }>('a schedule')
 schedule.before.each(async (context) => {
   context.node = await openNode()
 })
 schedule.after.each(({ node }) => node.close())
-
-const namesIn = (count: number): FunctionSpec[] =>
-  Array.from({ length: count }, (_, n) => ({ ...everyMinute, var: `f${n}` }))
-
-schedule('leaves turns of the event loop to others when a thousand are due at once', async ({ node }) => {
-  const { directory } = await deployed(namesIn(1000), 10 * MINUTE)
-  let [inTurn, most, fired] = [0, 0, 0]
-  const head = () => {
-    most = Math.max(most, ++inTurn)
-    fired++
-    return nothingStored.head()
-  }
-  saga({ ...node, store: { head }, directory })
-  while (fired < 1000) {
-    inTurn = 0
-    await new Promise(setImmediate)
-  }
-  assert.ok(most <= 32, `${most} ticks began in a turn`)
-})
-
-schedule('counts for the rate of the plan, once for all nodes', async ({ node }) => {
-  const { directory } = await deployed(namesIn(8), 10 * MINUTE, newId(), undefined, 'free')
-  const counted: string[] = []
-  const limiter: RateLimiter = {
-    async take(key, { burst }) {
-      const allowed = counted.length < burst
-      if (allowed) counted.push(key)
-      return { allowed, remaining: 0, retryAfterMs: allowed ? 0 : 31_000, resetMs: 0 }
-    },
-    close: () => Promise.resolve(),
-  }
-  const warned: unknown[] = []
-  const logger = { ...silent, warn: (...line: unknown[]) => void warned.push(line) }
-  const start = () =>
-    saga({
-      ...node,
-      store: nothingStored,
-      directory,
-      logger,
-      functionRates: new FunctionRates({ limiter, directory }),
-    })
-  const alarms = start()
-  await until(() => alarms.size === 8)
-  assert.is((await requestedIn(node)).length, 5)
-  assert.equal(
-    counted,
-    Array.from({ length: 5 }, () => 'org/tick'),
-  )
-  assert.is(warned.length, 1, 'all are skipped for one reason')
-  assert.match(JSON.stringify(warned), /A tick was skipped.*5 of these per second/)
-  counted.length = 0
-  const others = start()
-  await until(() => others.size === 8)
-  assert.is(counted.length, 3, 'ticks that another node has fired do not count')
-  assert.is((await requestedIn(node)).length, 8)
-})
-
-schedule('is armed while requests continue, in a build with a thousand of them', async ({ node }) => {
-  const functions = Array.from({ length: 1000 }, (_, n): FunctionSpec => ({
-    ns: 'jobs',
-    var: `f${n}`,
-    schedule: { cron: `${n % 60} 3 ${1 + Math.floor(n / 60)} 12 +MON`, timezone: 'Europe/Berlin' },
-  }))
-  const { directory } = await deployed(functions, 10 * MINUTE)
-  let turns = 0
-  const alarms = saga({ ...node, store: nothingStored, directory })
-  while (alarms.size < functions.length) {
-    turns += 1
-    await new Promise(setImmediate)
-  }
-  assert.ok(turns > 5, `in ${turns} turns of the event loop`)
-})
 
 schedule('fires a missed tick late, with its scheduled time as input', async ({ node }) => {
   const { directory, project_id } = await deployed([everyMinute], 10 * MINUTE)
