@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { join } from 'node:path'
 import { makeFolderNow } from '../disk/durableNames.ts'
 import { adviceFor } from '../disk/fullDisk.ts'
-import { isMissing } from '../disk/sync.ts'
+import { isBelowFile, isMissing } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { MANIFEST, type Manifest, parseManifest } from './manifest.ts'
 
@@ -33,7 +33,7 @@ export const readManifest = (dir: string): Manifest => {
   try {
     return parseManifest(readFileSync(file, 'utf8'), file)
   } catch (error) {
-    if (!isMissing(error)) throw diskError(dir, error)
+    if (!isMissing(error) && !isBelowFile(error)) throw diskError(dir, error)
     throw new AppError(
       'bad_request',
       existsSync(join(dir, JOURNAL))

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { AppError, messageOf } from '../errors.ts'
+import { AppError, unreadable } from '../errors.ts'
 import { writeNewFile } from './newFile.ts'
 
 /**
@@ -146,7 +146,7 @@ async function* linesOf(file: string): AsyncGenerator<{ readonly bytes: Buffer; 
     }
   } catch (error) {
     if (error instanceof AppError) throw error
-    throw new AppError('bad_request', `cannot read ${file}: ${messageOf(error)}`, { cause: error })
+    throw new AppError('bad_request', unreadable(file, error), { cause: error })
   }
   if (left.length > 0) yield { bytes: Buffer.concat(left), isCut: true }
 }

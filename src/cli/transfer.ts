@@ -13,7 +13,7 @@ import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { counted } from '../text/counted.ts'
 import type { Imported } from '../commands/transfer/importEnv.ts'
-import { AppError, messageOf } from '../errors.ts'
+import { AppError, messageOf, unreadable } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import type { ApiKey } from './apiKeys.ts'
 import { path } from './operator.ts'
@@ -46,7 +46,7 @@ const transferKeyIn = async (file: string, { isCreated }: { isCreated: boolean }
     const key = readFileSync(file, 'utf8').trim()
     if (Buffer.from(key, 'base64').length === KEY_BYTES) return key
   } catch (error) {
-    throw new AppError('bad_request', `--key-file: ${messageOf(error)}`)
+    throw new AppError('bad_request', `--key-file: ${unreadable(file, error)}`)
   }
   throw new AppError('bad_request', `--key-file: ${file} contains no transfer key (32 bytes as base64)`)
 }
@@ -146,7 +146,7 @@ export const transferCommands: readonly CliCommand[] = [
       const { size } = statSync(file)
       const bar = progress('bytes')
       let sent = 0
-      let unreadable: AppError | undefined
+      let failure: AppError | undefined
       const content = async function* () {
         try {
           for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
@@ -154,14 +154,14 @@ export const transferCommands: readonly CliCommand[] = [
             yield chunk
           }
         } catch (error) {
-          unreadable = new AppError('bad_request', `FILE: cannot read ${file}: ${messageOf(error)}`)
-          throw unreadable
+          failure = new AppError('bad_request', `FILE: ${unreadable(file, error)}`)
+          throw failure
         }
       }
       const imported = await operator()
         .upload<Imported>('/operator/imports', content(), { 'svc-transfer-key': key })
         .catch((error: unknown) => {
-          throw unreadable ?? error // the request fails in the same way as one to a service that does not answer
+          throw failure ?? error // the request fails in the same way as one to a service that does not answer
         })
       signal.throwIfAborted()
       const { facts, blobs, org, env } = imported

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { unreadable } from '../errors.ts'
 import { isId } from '../ids.ts'
 import { onOneLine } from '../logger.ts'
 import { WrongUsage } from './wrongUsage.ts'
@@ -30,7 +31,7 @@ export const seconds = (text: string): number => {
 /** JSON, or `@FILE` with a file that contains it. */
 export const json = (text: string): unknown => {
   const isFile = text.startsWith('@')
-  const content = isFile ? readFileSync(text.slice(1), 'utf8') : text
+  const content = isFile ? textIn(text.slice(1)) : text
   try {
     return JSON.parse(content) as unknown
   } catch {
@@ -38,6 +39,14 @@ export const json = (text: string): unknown => {
     throw new WrongUsage(
       `expected JSON, or @FILE with a file that contains JSON; got ${shown(text)} (a text is JSON in quotes: '"text"')`,
     )
+  }
+}
+
+const textIn = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new WrongUsage(unreadable(onOneLine(file), error))
   }
 }
 

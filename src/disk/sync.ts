@@ -14,6 +14,9 @@ const codeOf = (error: unknown): unknown =>
 
 export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT'
 
+/** A part of the path is a file where a folder was expected. */
+export const isBelowFile = (error: unknown): boolean => codeOf(error) === 'ENOTDIR'
+
 /** Makes the names in a folder durable. A sync of a file promises only its bytes. */
 export const syncFolder = async (path: string): Promise<void> => {
   let folder: FileHandle | undefined

@@ -182,7 +182,7 @@ const refused: [what: string, args: readonly string[], code: number, message: Re
   ],
   ['an unknown type', ['--type', 'Nope'], 1, /type: expected one of/],
   ['a wrong hash', ['verify', 'x', '--hash', '12'], 2, /64 hexadecimal digits/],
-  ['a file that is missing', ['verify', join(dir, 'none')], 1, /cannot read/],
+  ['a file that is missing', ['verify', join(dir, 'none')], 1, /none: cannot be read \(ENOENT\)/],
 ]
 for (const [what, args, code, message] of refused)
   audit(`ends ${what} with code ${code} and one line`, async () => {

@@ -135,7 +135,7 @@ file('that cannot be read or written is named', async () => {
       () => '',
       (error: Error) => error.message,
     )
-  assert.match(await messageOf(verifyExport(missing)), `cannot read ${missing}`)
+  assert.match(await messageOf(verifyExport(missing)), `${missing}: cannot be read (ENOENT)`)
   assert.match(await messageOf(exportAudit(missing, {}, changes(0), () => {})), `cannot write ${missing}`)
 })
 

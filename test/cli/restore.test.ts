@@ -218,15 +218,15 @@ restore('on a full disk restores nothing, and leaves an empty directory', async 
 
 restore('names what is no backup', async ({ secrets }) => {
   const env = { SVC_DATA_DIR: join(tempDir(), 'data') }
-  const empty = tempDir()
-  for (const command of [
-    ['backup', 'verify', empty],
-    ['restore', empty, '--secrets', secrets],
-  ]) {
-    const { code, err } = await cli(command, { env })
-    assert.is(code, 1)
-    assert.match(err, `${empty} is not a backup: it contains no backup.json`)
-  }
+  for (const other of [tempDir(), secrets])
+    for (const command of [
+      ['backup', 'verify', other],
+      ['restore', other, '--secrets', secrets],
+    ]) {
+      const { code, err } = await cli(command, { env })
+      assert.is(code, 1)
+      assert.match(err, `${other} is not a backup: it contains no backup.json`)
+    }
 })
 
 restore('refuses a backup of a newer version, and names its format', async ({ secrets }) => {

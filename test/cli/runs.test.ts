@@ -152,7 +152,7 @@ for (const [args, code, expected] of [
     /^svc: No function work\/ehco is deployed; did you mean work\/echo\? Run .*\n$/,
   ],
   [['run', 'work/add', 'x'], 2, /^svc: args: expected JSON.*got x \(a text is JSON in quotes: '"text"'\)\n$/],
-  [['run', 'work/add', '@/nope.json'], 2, /^svc: args: ENOENT.*nope\.json'\n$/],
+  [['run', 'work/add', '@/nope.json'], 2, /^svc: args: \/nope\.json: cannot be read \(ENOENT\): /],
   [
     ['run', 'work/add', '--project', 'nope'],
     1,

@@ -223,7 +223,7 @@ transfer(
         'Expected ORGANIZATION/NAME or the id of an environment, got "local"',
       ],
       [['export', 'local/dev', join(dir, 'dev.svc')], 'exists; name a new file'],
-      [['import', dir, '--key-file', join(dir, 'dev.svc.key')], `FILE: cannot read ${dir}: EISDIR`],
+      [['import', dir, '--key-file', join(dir, 'dev.svc.key')], `FILE: ${dir}: cannot be read (EISDIR)`],
       [
         ['import', join(dir, 'dev.svc'), '--key-file', join(dir, 'dev.svc')],
         /^svc: --key-file: .* contains no transfer key \(32 bytes as base64\)\n$/,
