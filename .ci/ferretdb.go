@@ -4,7 +4,8 @@
 // version; its embeddable package does not need that file. Connections are accepted here, for two reasons:
 //
 //   - FerretDB reads a document and writes it in two steps, so one of two updates at once may be lost. MongoDB changes a
-//     document atomically. One command that changes documents runs at a time, therefore.
+//     document atomically. One command that changes documents of a database runs at a time, therefore. Few commands read
+//     at a time, so that it need not wait for one of FerretDB's hundred connections to SQLite.
 //   - FerretDB's index of `_id` is not the expression by which it looks for one, so SQLite reads every document of the
 //     collection. An index with that expression is added to each collection.
 //
@@ -69,9 +70,6 @@ func main() {
 	listener.Close()
 }
 
-// Held from a command that changes documents to its reply.
-var changing sync.Mutex
-
 // forward passes the messages between a client and the server until both have ended.
 func forward(client net.Conn, socket string, indexes *indexes) {
 	defer client.Close()
@@ -90,9 +88,7 @@ func forward(client net.Conn, socket string, indexes *indexes) {
 				return
 			}
 			if command := commandOf(message); command != nil {
-				if command.changes() {
-					changing.Lock()
-				}
+				command.begin()
 				sent <- command
 			}
 			if _, err := server.Write(message); err != nil {
@@ -147,6 +143,7 @@ func read(from net.Conn) ([]byte, error) {
 type command struct {
 	id                         uint32
 	name, database, collection string
+	room                       chan struct{}
 }
 
 const (
@@ -180,18 +177,30 @@ func text(value []byte) string {
 	return string(text)
 }
 
-func (command *command) changes() bool {
+// The commands that read at a time, and those that change documents, by database.
+var (
+	reading  = make(chan struct{}, 16)
+	changing sync.Map
+)
+
+// begin waits until the command may run.
+func (command *command) begin() {
 	switch command.name {
 	case "update", "delete", "findAndModify", "findandmodify":
-		return true
+		room, _ := changing.LoadOrStore(command.database, make(chan struct{}, 1))
+		command.room = room.(chan struct{})
+	case "find", "count", "aggregate", "distinct", "getMore":
+		command.room = reading
+	default:
+		return
 	}
-	return false
+	command.room <- struct{}{}
 }
 
 // done has the effects of the reply.
 func (command *command) done(indexes *indexes) {
-	if command.changes() {
-		changing.Unlock()
+	if command.room != nil {
+		<-command.room
 	}
 	switch command.name {
 	case "create", "createIndexes", "insert", "update":
