@@ -71,8 +71,6 @@ export type RunCommand =
       /** The run ends only if it is claimed by this worker. */
       readonly worker_id: string
       readonly now: string
-      /** `now` in milliseconds since 1970, for the time of the retry. */
-      readonly nowMs: number
     }
   | {
       /** The run was lost through no fault of its own. */
@@ -84,8 +82,6 @@ export type RunCommand =
       /** The run is lost only if it is claimed by this worker. */
       readonly worker_id: string
       readonly now: string
-      /** `now` in milliseconds since 1970, for the time of the retry. */
-      readonly nowMs: number
     }
   | { readonly type: 'CancelRun'; readonly run_id: string; readonly now: string }
   | {
@@ -311,14 +307,14 @@ const startsOnce = ({ once, target }: RunPlan): boolean => once === true || 'cod
 /** The failure of a run, with the time of its retry if its policy has one. */
 const failedBy = (
   run: OpenRun,
-  { error, now, nowMs }: { readonly error: RunError; readonly now: string; readonly nowMs: number },
+  { error, now }: { readonly error: RunError; readonly now: string },
 ): EventOf<'RunFailed'> => {
   const delay = delayOf(run.plan)
   return {
     type: 'RunFailed',
     ...ending(run, now),
     error,
-    ...(delay !== undefined && { retry_at: isoOf(nowMs + delay) }),
+    ...(delay !== undefined && { retry_at: isoOf(Date.parse(now) + delay) }),
   }
 }
 

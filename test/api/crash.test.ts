@@ -9,9 +9,12 @@ import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { follow, publishAndFollow } from './sse.ts'
 
+/** Long enough to be seen: a machine that is busy does not see a run that is pending_retry for a second. */
+const RETRY_AFTER_MS = 5_000 * PATIENCE
+
 const FUNCTIONS = `${WORK}
 export const quick = fn({ 'on-event': 'quick' }, ({ data }) => data)
-export const later = fn({ 'on-event': 'later', retry: { attempts: 1, delay: 1500 } }, () => { throw new Error('not yet') })
+export const later = fn({ 'on-event': 'later', retry: { attempts: 1, delay: ${RETRY_AFTER_MS} } }, () => { throw new Error('not yet') })
 `
 
 const dataDir = tempDir()
@@ -109,8 +112,11 @@ crash('starts lost runs again within seconds, with and without a retry policy', 
 
 crash('starts the retries that were due meanwhile', async () => {
   const { event_id } = await publish(server.api, 'later')
-  await until(async () => (await runsOf(server.api, event_id))[0]?.status === 'pending_retry')
+  const pending = await until(async () =>
+    (await runsOf(server.api, event_id)).find(({ status }) => status === 'pending_retry'),
+  )
   await server.end('SIGKILL')
+  await until(() => Date.now() > Date.parse(pending.retry_at ?? ''), { timeoutMs: 2 * RETRY_AFTER_MS })
   const api = await start()
   const runs = await until(async () => {
     const found = await runsOf(api, event_id)

@@ -3,7 +3,6 @@ import type { RunPlan } from '../../src/events/run.ts'
 import { derivedIdBeside } from '../../src/ids.ts'
 import { suite } from '../support/suite.ts'
 import {
-  nowMs,
   fail,
   cancel,
   retry,
@@ -66,7 +65,7 @@ returning('points to its first start when it is cancelled before its next worker
 )
 returning.run()
 
-const lose = { type: 'LoseRun', run_id: 'run', worker_id: 'worker', error, now, nowMs } as const
+const lose = { type: 'LoseRun', run_id: 'run', worker_id: 'worker', error, now } as const
 const next = derivedIdBeside('run', 'retry')
 const lostOnce = (
   plan: RunPlan,

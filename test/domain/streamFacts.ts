@@ -61,8 +61,7 @@ export const running = [created, published, handled, started(plan)]
 export const runningWithRetry = [created, published, handled, started(retried)]
 
 /** Commands about that run. */
-export const nowMs = Date.parse(now)
 export const claim = { type: 'ClaimRun', run_id: 'run', worker_id: 'worker', now } as const
-export const fail = { type: 'FailRun', run_id: 'run', error, worker_id: 'worker', now, nowMs } as const
+export const fail = { type: 'FailRun', run_id: 'run', error, worker_id: 'worker', now } as const
 export const cancel = { type: 'CancelRun', run_id: 'run', now } as const
 export const retry = { type: 'RetryRun', run_id: 'run', retry_run_id: 'again', now } as const

@@ -67,7 +67,7 @@ const retriesOf = ({ retries, attempt, lost }: Chain): boolean => attempt - lost
 
 const NOW = '2026-05-01T10:00:00.000Z'
 const error = { code: 'function_failed', message: 'broke' }
-const worker = { worker_id: 'w', now: NOW, nowMs: Date.parse(NOW), error }
+const worker = { worker_id: 'w', now: NOW, error }
 
 const commandOf = (act: Act, run_id: string): RunCommand => {
   const one = { run_id, ...worker }

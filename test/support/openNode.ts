@@ -1,3 +1,4 @@
+import { isoOf } from '../../src/clock.ts'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
@@ -117,8 +118,7 @@ export const failRun = (
       run_id: run.run_id,
       worker_id,
       error: { code: 'user_error', message: 'broke' },
-      now,
-      nowMs,
+      now: isoOf(nowMs),
     },
     cause,
   )

@@ -32,7 +32,6 @@ const endings = {
       worker_id,
       error: { code: 'worker_lost', message: 'The worker died before the run ended' },
       now: clock.iso(),
-      nowMs: clock.now(),
     }) as const,
 }
 

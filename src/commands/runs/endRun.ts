@@ -22,7 +22,7 @@ export const endRun = async (
 ): Promise<void> => {
   const stream = streamOf.stream(stream_id)
   const end = async (type: 'FailRun' | 'LoseRun', error: RunError): Promise<void> => {
-    const ended = { run_id, error, worker_id, now: clock.iso(), nowMs: clock.now() }
+    const ended = { run_id, error, worker_id, now: clock.iso() }
     const command = type === 'LoseRun' ? { ...ended, type, withProcess: true } : { ...ended, type }
     await aggregates.streams.handle(stream, command, cause)
   }

@@ -34,7 +34,6 @@ export const loseWorker = async (
       worker_id,
       error,
       now: clock.iso(),
-      nowMs: clock.now(),
     } as const
     const cause = { env_id, correlation_id: run_id, causation_id: worker_id, ...bySystem('recovery') }
     try {
