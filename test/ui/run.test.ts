@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { call, deploy, publish, runsOf } from '../support/build.ts'
+import { call, deploy, handled, publish, type Run, runsOf } from '../support/build.ts'
 import { openDashboard } from '../support/openDashboard.ts'
 import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
@@ -28,6 +28,7 @@ const FILES = {
       }
     })
     export const silent = () => 1
+    export const breaks = fn({ 'on-event': 'break', retry: { attempts: 1, delay: 1 } }, () => { throw new Error('no') })
   `,
 }
 
@@ -160,6 +161,17 @@ story('a run that emitted nothing has no marks and no slider', async ({ chromium
   await lineOf(page, 'chat/silent').waitFor()
   assert.is(await page.locator('.marks').count(), 0)
   assert.is(await sliderOf(page).count(), 0)
+})
+
+story('an attempt that was retried names the attempt that can be cancelled', async ({ chromium, server }) => {
+  const { event_id } = await publish(server.api, 'break')
+  const [last, first] = (await handled(server.api, event_id, 2)) as [Run, Run]
+  const { page } = await openDashboard(chromium, server, { path: `/runs/${first.run_id}` })
+  await page.getByRole('button', { name: 'Cancel' }).press('Enter')
+  await page.getByText('Cancel: This attempt has ended. Cancel the next attempt on its page').waitFor()
+  await page.getByRole('link', { name: last.run_id }).first().click()
+  await page.getByRole('button', { name: 'Cancel' }).press('Enter')
+  await page.getByText('Cancel: The run has ended').waitFor()
 })
 
 story.run()

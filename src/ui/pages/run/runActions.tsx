@@ -37,7 +37,7 @@ export const RunActions = ({ run }: { readonly run: Run }) => {
         does="Ends the run, and its retry if it waits for one. A run that has ended does not change."
         isDangerous
         asks
-        refusal={canCancel(run) ? refusalFor(run, 'svc:cancel') : 'The run has ended'}
+        refusal={canCancel(run) ? refusalFor(run, 'svc:cancel') : endOf(run)}
         run={async (idempotencyKey) => {
           await api.request('POST /v1/runs/{run_id}/cancel', { path: { run_id }, idempotencyKey })
           return 'The cancellation was requested.'
@@ -46,6 +46,9 @@ export const RunActions = ({ run }: { readonly run: Run }) => {
     </div>
   )
 }
+
+const endOf = ({ retried_by }: Run): string =>
+  retried_by === null ? 'The run has ended' : 'This attempt has ended. Cancel the next attempt on its page'
 
 const refusalFor = ({ fn }: Run, event_type: string): string | undefined => {
   if (fn === null && event_type !== 'svc:cancel') return 'Evaluated code cannot be replayed'
