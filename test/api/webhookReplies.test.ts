@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { deploy, type Run } from '../support/build.ts'
+import { deploy, type Run, type Webhook } from '../support/build.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { callHook, deployHooks, HOOKS, hookUrls } from './hooks.ts'
@@ -150,18 +150,20 @@ answering('may allow pages of other origins to read it', async () => {
   assert.is(headers.get('access-control-allow-origin'), '*')
 })
 
-for (const [what, headers, message] of [
-  ['a line break', { 'X-A': 'a\r\nSet-Cookie: b' }, /"x-a" is not a header/],
+for (const [what, headers, message, more] of [
+  ['a line break', { 'X-A': 'a\r\nSet-Cookie: b' }, /"x-a" has a character that no header can have/],
+  ['text beyond Latin-1', { 'X-A': 'filename=报告.pdf' }, /"x-a" has a character that no header can have/],
   ['a name that is none', { 'bad name': 'x' }, /"bad name" is not a header/],
   ['an object', { 'X-A': { b: 1 } }, /expected text in "x-a", got object/],
-  ['null', { 'X-A': null }, /expected text in "x-a"/],
+  ['null', { 'X-A': null }, /expected text in "x-a", got null/],
+  ['an object beside other fields', { 'X-A': { b: 1 } }, /expected text in "x-a"/, { order: 1 }],
   ['a list with an object', { 'X-A': ['a', {}] }, /expected text in "x-a"/],
   ['101 headers', Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`x-${n}`, '1'])), /at most 100/],
   ['more than 16 KiB', { 'X-A': 'x'.repeat(16 << 10) }, /16384 bytes/],
   ['a long name with many values', { [`X-${'a'.repeat(200)}`]: Array(90).fill('') }, /16384 bytes/],
   ['more than 100 values of one name', { 'X-A': Array(101).fill('') }, /at most 100/],
 ] as const) {
-  answering(`with ${what} in its headers is an error of the function that says so`, async () => {
+  answering(`with ${what} in its headers fails the run`, async () => {
     const {
       status,
       json,
@@ -169,13 +171,38 @@ for (const [what, headers, message] of [
     } = await reply({
       status: 200,
       headers: { 'Content-Type': 'text/html', 'X-Before': '1', ...headers },
+      ...more,
     })
     assert.is(status, 500)
-    assert.match((json as { error: { message: string } }).error.message, message)
     assert.match(sent.get('content-type') ?? '', 'application/json')
     assert.is(sent.get('x-before'), null)
+    const run = await api.get<Run>(`/runs/${(json as { error: Record<string, string> }).error['run_id']}`)
+    assert.equal([run.status, run.error?.code], ['failed', 'function_failed'])
+    assert.match(run.error?.message ?? '', message)
   })
 }
+
+answering(
+  'may have headers that JSON makes texts, and those that are left out may have any value',
+  async () => {
+    await deploy(api, 'objects', {
+      'o.js': `import { fn } from 'svc'
+export const objects = fn({ webhook: { service: 's', path: '/objects' } }, () => ({
+  status: 200,
+  headers: {
+    Location: new URL('https://a.example/b'), 'X-None': undefined, 'X-Day': new Date(0),
+    Date: null, Connection: 'x-hop', 'X-Hop': null, 'X-Accel-Limit-Rate': {},
+  },
+}))`,
+    })
+    const [webhook] = (await api.page<Webhook>('/projects/objects/webhooks')).data
+    const { status, headers } = await callHook(webhook?.url ?? '', { redirect: 'manual' })
+    assert.is(status, 200)
+    assert.is(headers.get('location'), 'https://a.example/b')
+    assert.is(headers.get('x-day'), '1970-01-01T00:00:00.000Z')
+    assert.is(headers.get('x-none'), null)
+  },
+)
 
 answering('to a function that fails is 500 with the id of its run, and is not retried', async () => {
   const { status, json, text } = await callHook(urlOf('throws'))

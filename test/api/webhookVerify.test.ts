@@ -16,7 +16,7 @@ const verified = (name: string, verify: string, code: string) =>
 
 await deploy(api, 'verified', {
   'h.js': [
-    `import { fn } from 'svc'`,
+    `import { context, fn } from 'svc'`,
     `const call = () => crypto.randomUUID()`,
     verified(
       'github',
@@ -33,11 +33,23 @@ await deploy(api, 'verified', {
       `{ github: 'SECRET' }`,
       `({ body }) => { if (body.fail) throw new Error('no'); return { status: body.status ?? 200, body: call() } }`,
     ),
+    verified(
+      'odd',
+      `{ github: 'SECRET' }`,
+      `async ({ body }) => {
+        call()
+        if (body.headers) return { status: 200, headers: body.headers }
+        if (body.status) return { status: body.status, call: call() }
+        const masked = await context('BYTES')
+        return Buffer.from(masked.repeat(body.times), 'base64')
+      }`,
+    ),
     verified('slow', `{ github: 'SECRET' }`, `() => new Promise((done) => setTimeout(done, 300, call()))`),
   ].join('\n'),
 })
 for (const [key, value] of [
   ['SECRET', ` ${SECRET}\n`],
+  ['BYTES', 'ABCDabcdEFGHefgh'],
   ['BLANK', 'whsec_'],
   ['STANDARD', `whsec_${Buffer.from(SECRET).toString('base64')}`],
 ])
@@ -234,6 +246,37 @@ delivering('runs again after its run failed or replied with an error', async () 
     [500, 503, 404, 200, 200],
   )
   assert.is(attempts[4]?.text, attempts[3]?.text)
+})
+
+const runOf = async ({ json }: { json: unknown }) =>
+  api.get<Run>(`/runs/${(json as { error: Record<string, string> }).error['run_id']}`)
+
+delivering('runs again after its reply had headers that cannot be sent', async () => {
+  const delivery = newId()
+  const body = JSON.stringify({ headers: { 'content-disposition': 'attachment; filename=报告.pdf' } })
+  const failed = await github('odd', body, delivery)
+  assert.is(failed.status, 500)
+  assert.is((await runOf(failed)).status, 'failed')
+  const again = await github('odd', '{"headers":{"content-disposition":"attachment"}}', delivery)
+  assert.equal([again.status, again.headers.get('idempotency-replayed')], [200, null])
+})
+
+for (const times of [1, 10_000]) {
+  delivering(`runs again after its reply had bytes with a masked value ${times} times`, async () => {
+    const delivery = newId()
+    const failed = await github('odd', JSON.stringify({ times }), delivery)
+    const run = await runOf(failed)
+    assert.equal([failed.status, run.status, run.error], [500, 'succeeded', undefined])
+    const again = await github('odd', '{"headers":{}}', delivery)
+    assert.equal([again.status, again.headers.get('idempotency-replayed')], [200, null])
+  })
+}
+
+delivering('is accepted with a plain value that has a number as its status', async () => {
+  const delivery = newId()
+  const first = await github('odd', '{"status":1000}', delivery)
+  const again = await github('odd', '{"status":1000}', delivery)
+  assert.equal([first.status, again.status, again.text], [200, 200, first.text])
 })
 
 delivering('runs each time without an id', async () => {

@@ -1,16 +1,12 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Context } from 'koa'
 import type { Payloads } from '../../content/payloads.ts'
 import { AppError } from '../../errors.ts'
 import { RawJson, StoredJson } from '../../events/rawJson.ts'
+import { headersToSend, isReply, mistakeInBytes, type Reply } from '../../events/webhookReply.ts'
 import { holding } from '../../loops/byteBudget.ts'
 import type { ApiDeps } from '../deps.ts'
 import { sendJson } from './jsonReply.ts'
-import { isOfOrigin, isOfService, namedInConnection, REMOVED_HEADERS } from './replyHeaders.ts'
-
-/** Limits of the headers of a function: proxies refuse more. */
-const MAX_HEADERS = 100
-const MAX_HEADER_BYTES = 16 << 10
+import { isOfOrigin, REMOVED_HEADERS } from './replyHeaders.ts'
 
 /** Gives the document an origin of its own, without scripts: the API and `/docs` share the origin of the URL. */
 const SANDBOX = 'sandbox'
@@ -41,9 +37,9 @@ export const replyWith = (
   },
 ): Promise<void> | undefined => {
   const { ownOrigin, whole, run_id, payloads } = options
-  const headers = isResponse(result) ? headersOf(result.headers ?? {}, { ownOrigin, run_id }) : undefined
+  const headers = isReply(result) ? headersOf(result, { ownOrigin, run_id }) : undefined
   if (!ownOrigin) ctx.set('Content-Security-Policy', SANDBOX)
-  if (!isResponse(result) || !headers) {
+  if (!isReply(result) || !headers) {
     ctx.status = 200
     return sendJsonBody(ctx, whole ?? null, payloads)
   }
@@ -61,7 +57,7 @@ export const replyWith = (
 /** Text and bytes are sent unchanged. Text in `body` is meant as it is if the function says that it is not JSON. */
 const sendBody = (
   ctx: Context,
-  { body, 'body-raw': raw, 'body-bytes': bytes }: Response,
+  { body, 'body-raw': raw, 'body-bytes': bytes }: Reply,
   type: string | string[] | undefined,
   options: Sending,
 ): Promise<void> | undefined => {
@@ -79,12 +75,10 @@ const IS_JSON = /[/+]json\b/i
 
 const asItIs = (text: string): string => text
 
-/** Base64, unless a context variable in it was masked. */
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
-
 const decoded = (text: string, run_id: string): Buffer => {
-  if (BASE64.test(text)) return Buffer.from(text, 'base64')
-  throw functionFailed('body: expected bytes without the value of a context variable', run_id)
+  const mistake = mistakeInBytes(text)
+  if (mistake !== undefined) throw functionFailed(mistake, run_id)
+  return Buffer.from(text, 'base64')
 }
 
 const sendVerbatim = (
@@ -122,70 +116,16 @@ const sendJsonBody = (
   return undefined
 }
 
-const tooManyHeaders = (run_id: string): AppError =>
-  functionFailed(`headers: expected at most ${MAX_HEADERS} with ${MAX_HEADER_BYTES} bytes in all`, run_id)
-
-/** The headers of a function that are sent, in lower case. Those about the connection or the origin are removed. */
+/** The headers of a function that are sent. Those about the origin are removed, unless it is the function's own. */
 const headersOf = (
-  headers: Record<string, unknown>,
+  { headers }: Reply,
   { ownOrigin, run_id }: { ownOrigin: boolean; run_id: string },
 ): Map<string, string | string[]> => {
-  if (headers instanceof StoredJson || headers instanceof RawJson) throw tooManyHeaders(run_id)
-  const sent = new Map<string, string | string[]>()
-  const entries = Object.entries(headers)
-  const connection = entries.find(([name]) => name.toLowerCase() === 'connection')
-  const named = namedInConnection(connection?.[1])
-  const removed: string[] = []
-  let [lines, bytes] = [0, 0]
-  for (const [written, value] of entries) {
-    const name = written.toLowerCase()
-    if (named.has(name) || isOfService(name)) continue
-    if (!ownOrigin && isOfOrigin(name)) {
-      removed.push(name)
-      continue
-    }
-    const given: readonly unknown[] = Array.isArray(value) ? value : [value]
-    lines += given.length // each value is a line with the name
-    if (lines > MAX_HEADERS) throw tooManyHeaders(run_id)
-    const values = given.map((one) => textOf(name, one, run_id))
-    bytes += values.reduce((sum, one) => sum + name.length + one.length, 0)
-    sent.set(name, Array.isArray(value) ? values : values.join())
-  }
-  if (bytes > MAX_HEADER_BYTES) throw tooManyHeaders(run_id)
+  const given = headersToSend(headers)
+  if (typeof given === 'string') throw functionFailed(given, run_id)
+  if (ownOrigin) return new Map(given)
+  const sent = new Map([...given].filter(([name]) => !isOfOrigin(name)))
+  const removed = [...given.keys()].filter(isOfOrigin)
   if (removed.length > 0) sent.set(REMOVED_HEADERS, removed.join(', '))
   return sent
-}
-
-/** The text of a header that Node can send. Throws an error of the function for any other. */
-const textOf = (name: string, value: unknown, run_id: string): string => {
-  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
-    throw functionFailed(`headers: expected text in "${shortened(name)}", got ${typeof value}`, run_id)
-  try {
-    validateHeaderName(name)
-    validateHeaderValue(name, String(value))
-    return String(value)
-  } catch {
-    throw functionFailed(`headers: "${shortened(name)}" is not a header that can be sent`, run_id)
-  }
-}
-
-const shortened = (name: string): string => name.slice(0, 60)
-
-interface Response {
-  readonly status: number
-  readonly headers?: Record<string, unknown>
-  readonly body?: unknown
-  readonly 'body-raw'?: unknown
-  readonly 'body-bytes'?: unknown
-}
-
-const isResponse = (result: unknown): result is Response => {
-  if (typeof result !== 'object' || result === null || Array.isArray(result)) return false
-  const { status, headers } = result as { status?: unknown; headers?: unknown }
-  return (
-    Number.isInteger(status) &&
-    (status as number) >= 200 &&
-    (status as number) <= 599 &&
-    (headers === undefined || (typeof headers === 'object' && headers !== null && !Array.isArray(headers)))
-  )
 }

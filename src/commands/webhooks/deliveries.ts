@@ -2,6 +2,7 @@ import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { payloadOf } from '../../events/payload.ts'
 import { streamOf } from '../../events/streams.ts'
+import { isReply, mistakeInReply } from '../../events/webhookReply.ts'
 import { derivedId, type NewId, newId } from '../../ids.ts'
 import { awaitEnding, type Ending } from '../runs/awaitEnding.ts'
 import { BEYOND_TIMEOUT_MS, REQUESTED_AT } from '../runs/requestRun.ts'
@@ -60,10 +61,10 @@ export const findDelivery = async (
   return { kind: 'new', newId }
 }
 
-/** A provider sends a delivery again after any reply with an error. */
+/** A provider sends a delivery again after any reply with an error, also one that the function did not mean. */
 const isAccepted = async ({ payloads }: Pick<Deps, 'payloads'>, ending: Ending): Promise<boolean> => {
   if (ending.type !== 'RunSucceeded') return false
   const result = await payloads.loadLoosely(payloadOf('result', ending))
-  const status = (result as { status?: unknown } | null)?.status
-  return typeof status !== 'number' || status < 400
+  if (mistakeInReply(result) !== undefined) return false
+  return !isReply(result) || result.status < 400
 }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { mistakeInReply } from '../../events/webhookReply.ts'
 import { MAX_FRAME } from '../frames.ts'
 
 /** Bytes of a body that is not UTF-8: as base64, they fit into a result. */
@@ -12,9 +13,31 @@ type Headers = Record<string, unknown>
 
 /**
  * Converts what the function of a webhook returned to JSON that the service sends unchanged: `body-raw` is text,
- * `body-bytes` is base64. A promise only for a `Response`. Throws for a reply with an invalid status.
+ * `body-bytes` is base64. A promise only for a `Response`. Throws for a reply with an invalid status, or with headers that
+ * cannot be sent: its run must not have succeeded, because its caller gets an error.
  */
 export const webhookResult = (value: unknown): unknown => {
+  const result = converted(value)
+  return result instanceof Promise ? result.then(sendable) : sendable(result)
+}
+
+const sendable = (result: unknown): unknown => {
+  const { status, headers } = (result ?? {}) as { readonly status?: unknown; readonly headers?: unknown }
+  const mistake = mistakeInReply({ status, headers: inJson(headers) })
+  if (mistake !== undefined) throw new TypeError(mistake)
+  return result
+}
+
+/** As JSON has it: `undefined` is left out, and a `URL` is text. The result as a whole says what JSON cannot have. */
+const inJson = (value: unknown): unknown => {
+  try {
+    return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
+  } catch {
+    return undefined
+  }
+}
+
+const converted = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null) return value
   if (isBytes(value)) return { status: 200, ...withBytes({}, bytesOf(value)) }
   if (isResponse(value)) return ofResponse(value)
