@@ -56,9 +56,9 @@ export class Payloads {
     room?: Reservation,
   ): Promise<Payload<Value>> {
     const surelySmall = INLINE_BYTES / MOST_PER_ROUGH_BYTE
-    if (roughBytes(value, surelySmall) < surelySmall) return { value }
+    if (roughBytes(value, surelySmall) < surelySmall) return { value: inFact(value) }
     const bytes = jsonBytes(value)
-    if (isSmall(bytes)) return { value }
+    if (isSmall(bytes)) return { value: inFact(value) }
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     const key = 'key' in place ? place.key : `${folderOf(place.env_id, this.#now())}${sha256}.json`
     return { ref: await this.#put({ key, size: bytes.length, sha256 }, bytes, room) }
@@ -186,6 +186,17 @@ const demandWhole = ({ key, size, sha256 }: PayloadRef, bytes: Buffer, found: st
     'internal_server_error',
     `The blob ${key} is damaged: expected ${size} bytes with the SHA-256 ${sha256}, got ${bytes.length} other bytes`,
   )
+}
+
+/** A small value without text of JSON, which no fact contains: a large text can have become small by masking. */
+const inFact = <Value>(value: Value): Value =>
+  hasRawJson(value) ? (JSON.parse(jsonBytes(value).toString()) as Value) : value
+
+const hasRawJson = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return false
+  if (value instanceof RawJson) return true
+  for (const key in value) if (hasRawJson((value as Record<string, unknown>)[key])) return true
+  return false
 }
 
 /** Whether JSON may be inside a fact. */

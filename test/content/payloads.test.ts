@@ -30,6 +30,18 @@ payloads('of up to 64 KiB of JSON stays in the fact', async ({ payloads }) => {
   }
 })
 
+payloads('that masking made small is a value in the fact, like any other', async ({ payloads }) => {
+  const [text, small] = [
+    new RawJson(Buffer.from(`"${'x'.repeat(20_000)}"`)),
+    new RawJson(Buffer.from('[1,{}]')),
+  ]
+  assert.equal(await payloads.keep(text, env), { value: 'x'.repeat(20_000) })
+  assert.equal(await payloads.keep({ small, list: [text] }, env), {
+    value: { small: [1, {}], list: ['x'.repeat(20_000)] },
+  })
+  assert.equal(await payloads.keep({ a: { small } }, env), { value: { a: { small: [1, {}] } } })
+})
+
 payloads('of one byte more goes to the blobs, and comes back', async ({ payloads, blobs }) => {
   for (const value of [
     'x'.repeat(LIMIT - 1),
