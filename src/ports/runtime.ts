@@ -57,8 +57,16 @@ export interface Invocation {
   readonly alone?: boolean
   /** Aborts when the run is cancelled: user code is signalled, and its child is killed 5 s later. */
   readonly signal: AbortSignal
-  /** Serves a request of the SDK; a rejection reaches user code as a thrown error. */
-  readonly onHostCall: (call: HostCall) => Promise<unknown>
+  /**
+   * Resolves when the plan of the organization allows the call, null: it does now. The call takes no place meanwhile. A
+   * rejection reaches user code as a thrown error.
+   */
+  readonly untilAllowed?: (call: HostCall) => Promise<void> | null
+  /**
+   * Serves a request of the SDK; a rejection reaches user code as a thrown error. `onRequested` is called when a child run
+   * was requested: the call takes no memory while it awaits that run.
+   */
+  readonly onHostCall: (call: HostCall, onRequested: () => void) => Promise<unknown>
   /** Captured stdout and stderr, already cut to the caps. */
   readonly onLog: (line: { readonly source: 'stdout' | 'stderr'; readonly text: string }) => void
 }

@@ -1,11 +1,11 @@
 import { messageOf } from '../errors.ts'
 import { KeptJson } from '../events/rawJson.ts'
 import type { RunError } from '../events/run.ts'
-import type { Kept } from '../sdk/wire.ts'
+import type { HostCall, Kept } from '../sdk/wire.ts'
 import type { SandboxedProcess } from './childProcess.ts'
 import type { GivenValues } from './givenValues.ts'
 import { errorOfHostCall } from './hostCalls.ts'
-import { type Intake, MAX_UNREAD_EVER } from './intake.ts'
+import { type HeldCall, type Intake, MAX_UNREAD_EVER } from './intake.ts'
 import type { OpenRun } from './openRun.ts'
 import type { CallError, ChildFrame, ParentFrame } from './protocol.ts'
 
@@ -13,6 +13,8 @@ const TOO_MANY_VALUES: RunError = {
   code: 'unavailable',
   message: 'context(key): the process has read too many different values; try again in another run',
 }
+
+const STOPPED: CallError = { code: 'cancelled', message: 'The run was stopped' }
 
 interface Deps {
   readonly process: SandboxedProcess
@@ -38,10 +40,19 @@ export class HostCallReplies {
 
   /** `size`: bytes of the frame of the call. */
   serve(active: OpenRun, { id, call, request }: Extract<ChildFrame, { type: 'host' }>, size: number): void {
-    const { intake, isOpen, awaiting } = this.#deps
+    const { isOpen, awaiting } = this.#deps
     active.calls.begin(call)
+    if (active.job.settled) return this.#refuse({ id, call }, STOPPED)
+    // The functions below outlive the request, which may be large: they use its parts only.
     const isRun = request.op === 'run'
-    const { turn, done } = intake.take(size, { isExempt: isRun })
+    const isContext = request.op === 'context'
+    let held: HeldCall
+    try {
+      held = this.#hold(active, request, size)
+    } catch (error) {
+      return this.#refuse({ id, call }, errorOfHostCall(error))
+    }
+    const { turn, release, done } = held
     if (isRun) awaiting(active, 1)
     const reply = (answer: { value: unknown } | { kept: Kept } | { error: CallError }) => {
       if (isOpen(id)) {
@@ -50,14 +61,23 @@ export class HostCallReplies {
       }
       done()
     }
-    if (active.job.settled) return reply({ error: { code: 'cancelled', message: 'The run was stopped' } })
-    active.calls.serve(request, turn).then(
+    active.calls.serve(request, { turn, onRequested: release }).then(
       (value) => {
-        if (request.op === 'context' && !this.#remember(value)) return reply({ error: TOO_MANY_VALUES })
+        if (isContext && !this.#remember(value)) return reply({ error: TOO_MANY_VALUES })
         reply(value instanceof KeptJson ? { kept: value } : { value })
       },
       (error: unknown) => reply({ error: errorOfHostCall(error) }),
     )
+  }
+
+  #hold({ job }: OpenRun, request: HostCall, size: number): HeldCall {
+    const { intake } = this.#deps
+    if (request.op === 'run') return intake.takeAwaiting(size)
+    return intake.take(size, job.invocation.untilAllowed?.(request) ?? null)
+  }
+
+  #refuse({ id, call }: { id: number; call: number }, error: CallError): void {
+    if (this.#deps.isOpen(id)) this.#reply({ type: 'reply', id, call, error })
   }
 
   #reply(frame: Extract<ParentFrame, { type: 'reply' }>): void {

@@ -3,14 +3,17 @@ import { FailedRun } from '../events/failedRun.ts'
 import { ProtocolViolation } from './frames.ts'
 import type { CallError } from './protocol.ts'
 import type { HostCall } from '../sdk/wire.ts'
+import type { Invocation } from '../ports/runtime.ts'
+
+type Serve = Invocation['onHostCall']
 
 /** The host calls of one run. The child numbers them from 0; they are served in order of arrival. */
 export class HostCalls {
-  readonly #serve: (call: HostCall) => Promise<unknown>
+  readonly #serve: Serve
   readonly #pending = new Set<Promise<unknown>>()
   #next = 0
 
-  constructor(serve: (call: HostCall) => Promise<unknown>) {
+  constructor(serve: Serve) {
     this.#serve = serve
   }
 
@@ -25,9 +28,13 @@ export class HostCalls {
     this.#next++
   }
 
-  /** Serves the call when it is its turn; null: at once. */
-  async serve(request: HostCall, turn: Promise<void> | null): Promise<unknown> {
-    const served = turn ? turn.then(() => this.#serve(request)) : this.#serve(request)
+  /** Serves the call when it is its turn; null: at once. `onRequested`: see `Invocation.onHostCall`. */
+  async serve(
+    request: HostCall,
+    { turn = null, onRequested = () => {} }: { turn?: Promise<void> | null; onRequested?: () => void } = {},
+  ): Promise<unknown> {
+    const serve = () => this.#serve(request, onRequested)
+    const served = turn ? turn.then(serve) : serve()
     if (request.op === 'run') return served // a child run may outlive a parent that does not await it
     this.#pending.add(served)
     try {

@@ -2,11 +2,17 @@
  * Bounds what one child can make the service do. N1: at most `MAX_SERVING` host calls are served at a time, and none is
  * begun while more than `MAX_UNREAD` bytes of replies wait for the child. N2: the service reads from the child only while
  * its budget of frames and bytes lasts, no host call waits and little is held. A child that floods its pipe waits.
- * N3: the children of one process share the bytes that are held and unread.
+ * N3: the children of one process share the bytes that are held and unread. N4: nothing that waits for the result of
+ * a child run prevents reading, because this child may have to deliver it; so the number of awaited runs is bounded.
  */
+import { AppError } from '../errors.ts'
 
-/** Host calls of one child that are served at a time. `run` is exempt: its child run may need this child. */
+/** Host calls of one child that are served at a time. `run` is exempt (N4). */
 const MAX_SERVING = 100
+
+/** Child runs that the runs of one child await, and those of all children together, which have equal shares. */
+const MAX_AWAITED = 20_000
+const MAX_AWAITED_BY_ALL = 100_000
 
 /** Bytes that wait in the pipe to the child. Above this, no host call and no run begins. */
 export const MAX_UNREAD = 16 << 20
@@ -18,12 +24,12 @@ export const MAX_UNREAD_EVER = 64 << 20
 const MAX_HELD = 32 << 20
 
 /**
- * The same for all children of this process together. Above these, a child with unanswered bytes is not read, and a host
- * call begins only for a child that has read nearly all of its replies (N3).
+ * The same for all children of this process together. Above these, only a child that holds little is read, and a host call
+ * begins only for a child with few unread replies (N3): a small share is left to each.
  */
 const MAX_HELD_BY_ALL = 96 << 20
 const MAX_UNREAD_BY_ALL = 64 << 20
-const NEARLY_ALL_READ = 256 << 10
+const SMALL_SHARE = 256 << 10
 
 /** The intakes of living children. */
 const intakes = new Set<Intake>()
@@ -44,6 +50,15 @@ const FRAMES_BURST = 20_000
 const BYTES_PER_S = 8 << 20
 const BYTES_BURST = 96 << 20
 
+/** A host call from its arrival to its reply. */
+export interface HeldCall {
+  /** Resolves when the call may be served; null: at once (N1). */
+  readonly turn: Promise<void> | null
+  /** To be called when its content takes no memory any more, although its reply is still to come. */
+  readonly release: () => void
+  readonly done: () => void
+}
+
 interface Pipe {
   /** Bytes that were sent and not read by the child. */
   readonly unread: number
@@ -56,6 +71,7 @@ export class Intake {
   #bytes = BYTES_BURST
   #held = 0
   #serving = 0
+  #awaited = 0
   #listening = true
   #waiting: (() => void)[] = []
   #unreadMs = 0
@@ -85,6 +101,11 @@ export class Intake {
     return this.#listening
   }
 
+  /** Whether the child has used up its budget: then it is the reason why the service does not read from it. */
+  get isFlooded(): boolean {
+    return this.#frames <= 0 || this.#bytes <= 0
+  }
+
   /** The time for which too many replies have waited for the child, milliseconds. */
   get unreadMs(): number {
     return this.#unreadMs
@@ -94,34 +115,62 @@ export class Intake {
   charge(bytes: number): void {
     this.#frames--
     this.#bytes -= bytes
-    if (this.#frames <= 0 || this.#bytes <= 0) this.#decide()
+    if (this.isFlooded) this.#decide()
   }
 
-  /**
-   * Holds the bytes of a host call until `done` is called. `turn` resolves when the call may be served; null: at once
-   * (N1).
-   */
-  take(
-    size: number,
-    { isExempt }: { isExempt: boolean },
-  ): { readonly turn: Promise<void> | null; readonly done: () => void } {
-    const bytes = size + HOST_CALL_BYTES
-    const places = isExempt ? 0 : 1
+  /** Holds the bytes of a host call. It takes a place when `allowed` has resolved; null: at once. */
+  take(size: number, allowed: Promise<void> | null): HeldCall {
+    let places = 0
+    const enter = (): Promise<void> | null => {
+      if (this.#mayServe && this.#waiting.length === 0) {
+        this.#serving += places = 1
+        return null
+      }
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#waiting.push(() => {
+        this.#serving += places = 1
+        resolve()
+      })
+      this.#decide()
+      return promise
+    }
+    const release = this.#heldUntil(size)
+    const turn = allowed ? allowed.then(() => enter() ?? undefined) : enter()
+    this.#decide()
     const done = () => {
-      this.#hold(-bytes)
       this.#serving -= places
+      release()
+    }
+    return { turn, release, done }
+  }
+
+  /** The same for a call that awaits a child run (N4). Throws `quota_exceeded` if the child awaits too many. */
+  takeAwaiting(size: number): HeldCall {
+    const most = Math.min(MAX_AWAITED, Math.floor(MAX_AWAITED_BY_ALL / intakes.size))
+    if (this.#awaited >= most)
+      throw new AppError(
+        'quota_exceeded',
+        `run: the process awaits ${most} child runs, the most at a time: await some before you run more`,
+      )
+    this.#awaited++
+    const release = this.#heldUntil(size)
+    this.#decide()
+    const done = () => {
+      this.#awaited--
+      release()
+    }
+    return { turn: null, release, done }
+  }
+
+  /** Holds the bytes of a host call until the returned function is called for the first time. */
+  #heldUntil(size: number): () => void {
+    let bytes = size + HOST_CALL_BYTES
+    this.#hold(bytes)
+    return () => {
+      this.#hold(-bytes)
+      bytes = 0
       this.#proceed()
     }
-    this.#hold(bytes)
-    if (isExempt || (this.#mayServe && this.#waiting.length === 0)) {
-      this.#serving += places
-      this.#decide()
-      return { turn: null, done }
-    }
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#waiting.push(resolve)
-    this.#decide()
-    return { turn: promise, done }
   }
 
   /** The child has ended: it reads nothing any more, and what it asked before is still served. */
@@ -147,24 +196,21 @@ export class Intake {
   get #mayServe(): boolean {
     if (this.#serving >= MAX_SERVING) return false
     const { unread } = this.#pipe
-    if (this.#ended || unread <= NEARLY_ALL_READ) return true
+    if (this.#ended || unread <= SMALL_SHARE) return true
     return unread <= MAX_UNREAD && unreadByAll() <= MAX_UNREAD_BY_ALL
   }
 
   #proceed(): void {
     let begun = 0
-    while (begun < this.#waiting.length && this.#mayServe) {
-      this.#serving++
-      this.#waiting[begun++]?.()
-    }
+    while (begun < this.#waiting.length && this.#mayServe) this.#waiting[begun++]?.()
     this.#waiting = begun > 0 ? this.#waiting.slice(begun) : this.#waiting
     this.#decide()
   }
 
   /** N2 */
   #decide(): void {
-    const mayHold = this.#held <= (heldByAll > MAX_HELD_BY_ALL ? 0 : MAX_HELD)
-    const yes = this.#frames > 0 && this.#bytes > 0 && mayHold && this.#waiting.length === 0
+    const mayHold = this.#held <= (heldByAll > MAX_HELD_BY_ALL ? SMALL_SHARE : MAX_HELD)
+    const yes = !this.isFlooded && mayHold && this.#waiting.length === 0
     if (yes === this.#listening || this.#ended) return
     this.#listening = yes
     this.#pipe.listen(yes)

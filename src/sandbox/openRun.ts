@@ -25,14 +25,18 @@ const LINES_SLACK = 4
 export class OpenRun {
   readonly job: Job
   readonly calls: HostCalls
-  /** Monotonic milliseconds. */
-  readonly deadline: number
+  /** Monotonic milliseconds. It is later by the time in which the service could not have received the result. */
+  deadline: number
   readonly #onAbort: () => void
   /** Of the long lines that it is printing. */
   readonly cutLines: CutLines = {}
   /** Child runs that it waits for. */
   awaited = 0
   stopped?: { readonly reason: StopReason; readonly at: number }
+  /** Milliseconds since it was stopped, without those in which the service could not have received its end. */
+  graceMs = 0
+  /** Milliseconds for which its deadline may still be postponed because the service does not read from its process. */
+  #unreadMs: number
   #outputBytes: number
   #outputLines = MAX_OUTPUT_LINES + LINES_SLACK
 
@@ -43,8 +47,20 @@ export class OpenRun {
     this.job = job
     this.calls = new HostCalls(job.invocation.onHostCall)
     this.deadline = deadline
+    this.#unreadMs = job.invocation.timeoutMs
     this.#onAbort = onAbort
     this.#outputBytes = outputBytes + OUTPUT_SLACK
+  }
+
+  /**
+   * Time passes. `stalledMs`: the part in which the service stood still. `isRead`: whether it reads from the process; a run
+   * may bring about that it does not, so the time without is bounded.
+   */
+  pass(elapsedMs: number, { stalledMs, isRead }: { stalledMs: number; isRead: boolean }): void {
+    const unread = isRead ? 0 : Math.min(elapsedMs - stalledMs, this.#unreadMs)
+    this.#unreadMs -= unread
+    if (this.stopped) this.graceMs += elapsedMs - stalledMs - unread
+    else this.deadline += stalledMs + unread
   }
 
   get run_id(): string {

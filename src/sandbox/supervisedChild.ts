@@ -36,6 +36,7 @@ const AWAITING_PER_RUN = 10
  * Owns one warm process and its runs: `starting` → `ready` → `draining` → `ended`; all but the last can be skipped.
  * C1: a run is settled once, by its own reply, at the end of its grace period or by the end of the child.
  * C2: no run is sent to a child that is not `ready`. C3: a frame that no active run can send kills the child.
+ * C4: time in which the service could not receive the end of a run does not count as time of the run.
  */
 export class SupervisedChild {
   state: 'starting' | 'ready' | 'draining' | 'ended' = 'starting'
@@ -159,17 +160,37 @@ export class SupervisedChild {
         this.kill('worker_lost', `The process did not start within ${this.#options.startMs} ms`)
       return
     }
-    for (const [id, active] of this.#active) {
-      if (!active.stopped) {
-        if (now >= active.deadline) this.#stop(id, 'timeout', now)
-      } else if (now - active.stopped.at >= this.#options.graceMs && !this.#isHeldUp(active))
-        this.#giveUp(active, now)
-    }
+    this.#pass(elapsedMs)
     this.#intake.tick(elapsedMs)
     this.#watch(now, elapsedMs)
     const freed = this.#wasClogged && !this.#isClogged
     this.#wasClogged = this.#isClogged
     if (freed) this.#listener.onFreed(this)
+  }
+
+  /** The service may be as late as a run. So it reads what the child has sent before it judges a run by the time (C4). */
+  #pass(elapsedMs: number): void {
+    const { listening, isFlooded } = this.#intake
+    const stalledMs = Math.max(0, elapsedMs - 2 * this.#options.tickMs)
+    let isAnyDue = false
+    for (const active of this.#active.values()) {
+      active.pass(elapsedMs, { stalledMs, isRead: listening || isFlooded })
+      isAnyDue ||= this.#isDue(active)
+    }
+    if (isAnyDue) setImmediate(() => this.#judge())
+  }
+
+  /** Whether its time, or its grace period, is over. */
+  #isDue({ stopped, deadline, graceMs }: OpenRun): boolean {
+    return stopped ? graceMs >= this.#options.graceMs : this.#now >= deadline
+  }
+
+  #judge(): void {
+    for (const [id, active] of this.#active) {
+      if (!this.#isDue(active)) continue
+      if (!active.stopped) this.#stop(id, 'timeout', this.#now)
+      else if (!this.#isHeldUp(active)) this.#giveUp(active)
+    }
   }
 
   /** Accepts no more runs and ends the child after the last one. */
@@ -289,12 +310,11 @@ export class SupervisedChild {
   }
 
   /** Settles a run that did not stop in time. The child must end, because its code may never end. */
-  #giveUp(active: OpenRun, now: number): void {
+  #giveUp(active: OpenRun): void {
     if (!active.job.settled) active.job.settle(active.stopOutcome)
-    const stopped = active.stopped?.at ?? now
     this.drain()
     const othersWait = [...this.#active.values()].some(({ job }) => !job.settled)
-    if (!othersWait || now - stopped >= 2 * this.#options.graceMs) {
+    if (!othersWait || active.graceMs >= 2 * this.#options.graceMs) {
       this.retired = true
       if (!this.#process.killed) this.#end.giveUp(active)
       this.kill('worker_lost', 'The process was ended because another run in it did not stop in time')

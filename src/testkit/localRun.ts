@@ -86,7 +86,7 @@ export const runLocally = async ({ called, info, input, ...run }: LocalRun): Pro
       local.onReply({ type: 'reply', id: local.id, call, ...(JSON.parse(JSON.stringify(answer)) as object) })
     try {
       calls.begin(call)
-      const value = await calls.serve(run.given.inCall(request, size), null)
+      const value = await calls.serve(run.given.inCall(request, size))
       if (request.op === 'context') run.given.add(value)
       reply({ value })
     } catch (error) {

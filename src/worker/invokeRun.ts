@@ -12,7 +12,7 @@ import type { RunMeter } from './runMeter.ts'
 import type { RunOutput } from './runOutput.ts'
 import type { RunPlaces } from './runPlaces.ts'
 import { rightsOf } from './runRights.ts'
-import { serveHostCall } from './serveHostCall.ts'
+import { serveHostCall, takingOf } from './serveHostCall.ts'
 
 export interface InvokeDeps extends ExecutionDeps {
   /** The timeout of functions without one, milliseconds. */
@@ -49,7 +49,14 @@ export const invokeRun = async (
     traceparent,
     rights: rightsOf(plan, deps.credentialNow),
     signal,
-    turns: deps.functionRates.turnsOf(env_id, signal),
+  }
+  const rate = deps.functionRates.turnsOf(env_id, signal)
+  const untilAllowed = (call: HostCall): Promise<void> | null => {
+    const taking = takingOf(call)
+    return rate && taking && rate.take(taking)
+  }
+  const withoutInsideOf = (error: unknown): never => {
+    throw withoutInside(error, { run_id: plan.run_id, signal, logger: deps.logger })
   }
   return runtime.invoke({
     build,
@@ -82,13 +89,15 @@ export const invokeRun = async (
     timeoutMs: plan.timeout ?? deps.runTimeoutMs,
     alone: (plan.lost_with_process ?? 0) >= SHARED_LOSSES,
     signal,
-    onHostCall: (call) => {
-      const serve = () =>
-        serveHostCall(deps, under, call).catch((error: unknown) => {
-          throw withoutInside(error, { run_id: plan.run_id, signal, logger: deps.logger })
-        })
+    untilAllowed: (call) => (call.op === 'run' ? null : untilAllowed(call)),
+    onHostCall: (call, onRequested) => {
+      const serve = () => serveHostCall(deps, under, call, onRequested).catch(withoutInsideOf)
       const turn = deps.turns.take(org_id)
-      if (call.op === 'run') return deps.places.whileAwaiting(execution, turn ? turn.then(serve) : serve())
+      if (call.op === 'run') {
+        // Its place is free while it waits for the rate, too.
+        const allowed = untilAllowed(call) ?? turn
+        return deps.places.whileAwaiting(execution, allowed ? allowed.then(serve) : serve())
+      }
       const hold = () => whileHolding(deps.content, execution, call, serve)
       return turn ? turn.then(hold) : hold()
     },

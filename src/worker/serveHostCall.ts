@@ -7,11 +7,11 @@ import { publishEvent } from '../commands/events/publishEvent.ts'
 import { readVariable } from '../commands/context/readVariable.ts'
 import { depthBelow } from '../commands/runs/runDepth.ts'
 import { functionFor } from '../commands/runs/functionFor.ts'
-import { runFunction } from '../commands/runs/runFunction.ts'
+import { requestRun, type RequestedRun, resultOfRun } from '../commands/runs/runFunction.ts'
 import type { EnvCause } from '../events/event.ts'
 import type { Payload } from '../events/payload.ts'
 import type { RunPlan } from '../events/run.ts'
-import type { Taking, Turns } from '../plans/functionRates.ts'
+import type { Taking } from '../plans/functionRates.ts'
 import { newId } from '../ids.ts'
 import type { HostCall } from '../ports/runtime.ts'
 import type { KeptPayloads } from './keptPayloads.ts'
@@ -42,25 +42,24 @@ export interface CallingRun {
   readonly traceparent?: string | undefined
   readonly rights: RunRights
   readonly signal: AbortSignal
-  /** The rate of the organization; null: unlimited. */
-  readonly turns: Turns | null
 }
 
 /**
  * Serves a call that a running function makes through the SDK (DESIGN.md, A build). Evaluated code needs the permission
  * of the HTTP endpoint with the same effect; `emit` has none, because it only writes to the run's own stream.
+ * `onRequested` is called when a child run was requested: from then on, nothing here refers to the content of the call.
  */
 export const serveHostCall = async (
   deps: HostCallDeps,
-  { plan, kept, env_id, cause, traceparent, rights, signal, turns }: CallingRun,
+  calling: CallingRun,
   call: HostCall,
+  onRequested: () => void,
 ): Promise<unknown> => {
+  const { plan, kept, env_id, cause, traceparent, rights, signal } = calling
   const { run_id, stream_id, project_id } = plan
   const caller = { cause: traceparent === undefined ? cause : { ...cause, traceparent }, newId }
   const starting = { plan, cause: caller.cause, signal }
   const source = `run:${run_id}`
-  const taking = takingOf(call)
-  if (turns && taking) await turns.take(taking)
   /** The function that is started runs with its own rights. */
   const demandStart = (held: NonNullable<RunRights>, ref: string): Promise<void> => {
     const { project } = functionFor(deps.views.directory, env_id, ref, project_id)
@@ -95,20 +94,11 @@ export const serveHostCall = async (
     }
     case 'run':
       if (rights) await demandStart(rights, call.fn)
-      return resultOf(
-        await runFunction(
-          deps,
-          {
-            ref: call.fn,
-            args: call.args,
-            parent: plan,
-            depth: depthBelow(plan, deps.maxRunDepth),
-            signal,
-          },
-          caller,
-        ),
-        kept,
-      )
+      return requestRun(
+        deps,
+        { ref: call.fn, args: call.args, parent: plan, depth: depthBelow(plan, deps.maxRunDepth) },
+        caller,
+      ).then(resultAfter(deps, calling, onRequested))
     case 'payload':
       return kept.read(call.handle, call.from)
     case 'context':
@@ -121,7 +111,8 @@ export const serveHostCall = async (
   }
 }
 
-const takingOf = ({ op }: HostCall): Taking | null => {
+/** What the call counts as against the rate of its organization; null: nothing. */
+export const takingOf = ({ op }: HostCall): Taking | null => {
   if (op === 'emit') return 'emit'
   return op === 'send' || op === 'call' || op === 'run' ? 'start' : null
 }
@@ -133,6 +124,14 @@ const demandContext = async (plan: RunPlan, rights: RunRights, key: string): Pro
   if (rights) await demandOf(rights, 'context', ['read'], pathsOf({ project_id, name: project_name }))
   demandDeclared(context, key, 'ns' in target ? `${target.ns}/${target.var}` : 'evaluated code')
 }
+
+/** A function of its own, because a closure refers to all that the closures beside it use: the content of the call. */
+const resultAfter =
+  (deps: HostCallDeps, { kept, signal }: CallingRun, onRequested: () => void) =>
+  async (requested: RequestedRun): Promise<unknown> => {
+    onRequested()
+    return resultOf(await resultOfRun(deps, requested, signal), kept)
+  }
 
 /** A large result is fetched in chunks. */
 const resultOf = ({ value = null, ref }: Payload, kept: KeptPayloads): unknown =>

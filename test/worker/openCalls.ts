@@ -72,9 +72,9 @@ export const openCalls = async () => {
         cause: { env_id: env.env_id, correlation_id: newId(), causation_id: plan.run_id },
         rights: null,
         signal: new AbortController().signal,
-        turns: null,
       },
       call,
+      () => {},
     )
 
   return { node, env, worker_id, factsOf, begin, dispatched, ask, keysOf }

@@ -114,7 +114,7 @@ stopping('waits for runs in progress, and for the child runs that they begin mea
   await worker.take(parent)
   await until(() => held.length === 1)
   const stopped = worker.stop()
-  const result = invocations[0]?.onHostCall({ op: 'run', fn: 'a/b', args: [] })
+  const result = invocations[0]?.onHostCall({ op: 'run', fn: 'a/b', args: [] }, () => {})
   await until(() => held.length === 2)
   held[1]?.({ status: 'succeeded', result: 'from the child' })
   assert.is(await result, 'from the child')

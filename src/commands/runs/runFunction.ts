@@ -14,22 +14,28 @@ export type RunArguments = Extract<HostCall, { op: 'run' }>['args']
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'>
 
+/** A child run that was requested. */
+export interface RequestedRun {
+  readonly run_id: string
+  readonly stream_id: string
+  readonly ref: string
+  /** The revision of the request in the stream. */
+  readonly after: number
+}
+
 /**
- * Runs a function as a child of a run and resolves with its result (SDK `run`; DESIGN.md, A build). Rejects
- * with `not_found`, `quota_exceeded`, `FailedRun` with the error of the last attempt of the child, or `conflict` when the
- * child was cancelled.
+ * Requests a function as a child of a run (SDK `run`; DESIGN.md, A build). Rejects with `not_found` or `quota_exceeded`.
  */
-export const runFunction = async (
+export const requestRun = async (
   deps: Deps,
   {
     ref,
     args,
     parent: { run_id: parent_run_id, stream_id, project_id },
     depth,
-    signal,
-  }: { ref: string; args: RunArguments; parent: RunPlan; depth: number; signal: AbortSignal },
+  }: { ref: string; args: RunArguments; parent: RunPlan; depth: number },
   { cause, newId }: Caller,
-): Promise<Payload> => {
+): Promise<RequestedRun> => {
   const { aggregates, payloads, views, quotas } = deps
   const { env_id } = cause
   await quotas.checkRun(env_id)
@@ -59,8 +65,20 @@ export const runFunction = async (
     )
   }
   const { firstRevision } = await request().finally(() => room.release())
-  const { run_id } = child
-  const ending = await awaitEnding(deps, { run_id, stream_id, after: firstRevision }, { signal })
+  return { run_id: child.run_id, stream_id, ref, after: firstRevision }
+}
+
+/**
+ * Resolves with the result of a child run. Rejects with `FailedRun` with the error of its last attempt, or with `conflict`
+ * when it was cancelled.
+ */
+export const resultOfRun = async (
+  deps: Pick<Deps, 'store'>,
+  { ref, ...requested }: RequestedRun,
+  signal: AbortSignal,
+): Promise<Payload> => {
+  const { run_id } = requested
+  const ending = await awaitEnding(deps, requested, { signal })
   if (ending?.type === 'RunSucceeded') return payloadOf('result', ending)
   if (ending?.type === 'RunFailed') throw new FailedRun(ending.run_id, ending.error)
   throw new AppError('conflict', `Run ${run_id} of ${ref} was cancelled`)

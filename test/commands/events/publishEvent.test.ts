@@ -47,9 +47,9 @@ const hostCall = (call: HostCall) =>
       cause: { env_id, correlation_id: newId() },
       rights: null,
       signal: new AbortController().signal,
-      turns: null,
     },
     call,
+    () => {},
   )
 
 /** The two ways to publish: the API, and `send` of a running function. */
