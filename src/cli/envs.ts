@@ -10,6 +10,7 @@ const columns: readonly Column<NamedEnv>[] = [
   { title: 'ORGANIZATION', of: ({ org }) => org },
   { title: 'NAME', of: ({ name }) => name },
   { title: 'ID', of: ({ env_id }) => env_id },
+  { title: 'STATUS', of: ({ importing }) => (importing ? 'importing' : 'active') },
 ]
 
 export const envCommands: readonly CliCommand[] = [

@@ -17,6 +17,8 @@ export interface Env {
   readonly org_id: string
   readonly name: string
   readonly active: boolean
+  /** An import into it is not complete. */
+  readonly importing?: boolean
 }
 
 /** An environment with the slug of its organization. */

@@ -187,6 +187,8 @@ export interface Environment {
   readonly org_id: string
   readonly name: string
   readonly active: boolean
+  /** An import into it is not complete, and nothing else uses it */
+  readonly importing?: boolean
 }
 
 export interface ErrorLocation {
@@ -1576,7 +1578,7 @@ export interface Operations {
       /** Only facts that contain this id, path of a file, key of a context variable or domain */
       readonly resource?: string
       /** Only facts of this type */
-      readonly type?: 'ApiKeyChanged' | 'ApiKeyCreated' | 'ApiKeyDeleted' | 'BuildDeleted' | 'BuildDeployed' | 'BuildUploaded' | 'CallsExpired' | 'CertificateIssued' | 'ConsumerForgotten' | 'ConsumerNamed' | 'ContextClosed' | 'ContextVariableCreated' | 'ContextVariableDeleted' | 'ContextVariableUpdated' | 'DataKeyCreated' | 'DataKeysDestroyed' | 'DomainActivated' | 'DomainDeleted' | 'DomainDiverted' | 'DomainProved' | 'DomainRegistered' | 'DomainRemoved' | 'DomainReturned' | 'DomainRouted' | 'DomainSuspended' | 'DomainValidated' | 'EnvCreated' | 'EnvDeleted' | 'EnvImported' | 'EnvPurged' | 'EventPublished' | 'FileDeleted' | 'FileStored' | 'InstallationFounded' | 'LogLossAccepted' | 'MasterKeyReplaced' | 'MasterKeyRetired' | 'OperatorSignedOut' | 'OrgChanged' | 'OrgCreated' | 'OrgDeleted' | 'ProjectCreated' | 'ProjectDeleted' | 'ProjectNetworkChanged' | 'ProjectRenamed' | 'RunCancelled' | 'RunRequested' | 'RunStarted' | 'SchedulePaused' | 'ScheduleResumed' | 'ServiceKeyCreated' | 'ServiceKeysRevoked' | 'SessionCreated' | 'SessionsEnded' | 'UploadAborted' | 'UploadBegun' | 'UploadCompleted'
+      readonly type?: 'ApiKeyChanged' | 'ApiKeyCreated' | 'ApiKeyDeleted' | 'BuildDeleted' | 'BuildDeployed' | 'BuildUploaded' | 'CallsExpired' | 'CertificateIssued' | 'ConsumerForgotten' | 'ConsumerNamed' | 'ContextClosed' | 'ContextVariableCreated' | 'ContextVariableDeleted' | 'ContextVariableUpdated' | 'DataKeyCreated' | 'DataKeysDestroyed' | 'DomainActivated' | 'DomainDeleted' | 'DomainDiverted' | 'DomainProved' | 'DomainRegistered' | 'DomainRemoved' | 'DomainReturned' | 'DomainRouted' | 'DomainSuspended' | 'DomainValidated' | 'EnvCreated' | 'EnvDeleted' | 'EnvImported' | 'EnvPurged' | 'EventPublished' | 'FileDeleted' | 'FileStored' | 'ImportAbandoned' | 'ImportBegun' | 'InstallationFounded' | 'LogLossAccepted' | 'MasterKeyReplaced' | 'MasterKeyRetired' | 'OperatorSignedOut' | 'OrgChanged' | 'OrgCreated' | 'OrgDeleted' | 'ProjectCreated' | 'ProjectDeleted' | 'ProjectNetworkChanged' | 'ProjectRenamed' | 'RunCancelled' | 'RunRequested' | 'RunStarted' | 'SchedulePaused' | 'ScheduleResumed' | 'ServiceKeyCreated' | 'ServiceKeysRevoked' | 'SessionCreated' | 'SessionsEnded' | 'UploadAborted' | 'UploadBegun' | 'UploadCompleted'
       /** Only facts stored at this time or later */
       readonly from?: string
       /** Only facts stored before this time */

@@ -5,6 +5,9 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 export type EnvCommand =
   | ({ readonly type: 'CreateEnv' } & Omit<EventOf<'EnvCreated'>, 'type'>)
   | { readonly type: 'DeleteEnv'; readonly env_id: string }
+  /** Nobody uses the environment until the import is recorded, or abandoned. */
+  | ({ readonly type: 'BeginImport' } & Omit<EventOf<'ImportBegun'>, 'type'>)
+  | { readonly type: 'AbandonImport'; readonly env_id: string }
   | ({ readonly type: 'RecordImport' } & Omit<EventOf<'EnvImported'>, 'type'>)
   | ({ readonly type: 'RecordPurge' } & Omit<EventOf<'EnvPurged'>, 'type'>)
   /** A client uses the name. `most`: the number of names that the plan allows. `now`: ISO 8601 UTC. */
@@ -25,6 +28,8 @@ export type EnvCommand =
 type EnvEvent = EventOf<
   | 'EnvCreated'
   | 'EnvDeleted'
+  | 'ImportBegun'
+  | 'ImportAbandoned'
   | 'EnvImported'
   | 'EnvPurged'
   | 'ConsumerNamed'
@@ -39,6 +44,8 @@ const USE_RECORDED_EVERY_MS = 86_400_000
 
 interface Env {
   readonly status: 'absent' | 'active' | 'deleted'
+  /** What the import in progress found; null without one. */
+  readonly importing: 'nothing' | 'content' | null
   /** The number of facts in the file of the newest import; null without one. */
   readonly imported: number | null
   /** Nothing of the deleted environment is left. */
@@ -56,13 +63,14 @@ interface Env {
 export const env: Decider<Env, EnvCommand, EnvEvent> = {
   initial: () => ({
     status: 'absent',
+    importing: null,
     imported: null,
     purged: false,
     consumers: new Set(),
     used: new Map(),
   }),
 
-  decide(command, { status, imported, purged, consumers, used }) {
+  decide(command, { status, importing, imported, purged, consumers, used }) {
     switch (command.type) {
       case 'CreateEnv': {
         const { type: _, ...created } = command
@@ -71,10 +79,17 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
       case 'DeleteEnv':
         if (status === 'absent') throw noEnvironment()
         return status === 'deleted' ? [] : [{ type: 'EnvDeleted', env_id: command.env_id }]
+      case 'BeginImport': {
+        const { env_id, empty } = command
+        if (status !== 'active') throw noEnvironment()
+        return importing === null ? [{ type: 'ImportBegun', env_id, empty }] : []
+      }
+      case 'AbandonImport': // an environment that has only a part of its content is of no use
+        return importing === 'content' ? [{ type: 'ImportAbandoned', env_id: command.env_id }] : []
       case 'RecordImport': {
         const { type: _, ...numbers } = command
         if (status !== 'active') throw noEnvironment()
-        return imported === numbers.facts ? [] : [{ type: 'EnvImported', ...numbers }] // a repetition adds nothing
+        return importing === null && imported === numbers.facts ? [] : [{ type: 'EnvImported', ...numbers }] // a repetition adds nothing
       }
       case 'RecordPurge': {
         const { env_id, final } = command
@@ -114,9 +129,13 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
       case 'EnvCreated':
         return { ...state, status: 'active' }
       case 'EnvDeleted':
-        return { ...state, status: 'deleted' }
+        return { ...state, status: 'deleted', importing: null }
+      case 'ImportBegun':
+        return { ...state, importing: event.empty ? 'nothing' : 'content' }
+      case 'ImportAbandoned':
+        return { ...state, importing: null }
       case 'EnvImported':
-        return { ...state, imported: event.facts }
+        return { ...state, importing: null, imported: event.facts }
       case 'EnvPurged':
         return { ...state, purged: event.final }
       case 'ConsumerNamed':

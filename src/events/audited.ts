@@ -68,6 +68,8 @@ const kindOf: { readonly [T in EventType]: Kind } = {
   OrgDeleted: 'change',
   EnvCreated: 'change',
   EnvDeleted: 'change',
+  ImportBegun: 'change',
+  ImportAbandoned: 'change',
   EnvImported: 'change',
   EnvPurged: 'change',
   ConsumerNamed: 'change',

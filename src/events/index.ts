@@ -76,6 +76,8 @@ export const schemaOf = {
   OrgDeleted: org.OrgDeleted,
   EnvCreated: org.EnvCreated,
   EnvDeleted: org.EnvDeleted,
+  ImportBegun: org.ImportBegun,
+  ImportAbandoned: org.ImportAbandoned,
   EnvImported: org.EnvImported,
   EnvPurged: org.EnvPurged,
   ConsumerNamed: org.ConsumerNamed,

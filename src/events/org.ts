@@ -43,6 +43,15 @@ export const EnvDeleted = fact('EnvDeleted', { env_id: Id })
  */
 export const EnvPurged = fact('EnvPurged', { env_id: Id, final: Type.Boolean() })
 
+/**
+ * An import adds facts to an environment that exists, which nobody uses until the import is complete. `empty`: there was nothing
+ * in it before.
+ */
+export const ImportBegun = fact('ImportBegun', { env_id: Id, empty: Type.Boolean() })
+
+/** An import into an environment with content failed, and the environment is used again. */
+export const ImportAbandoned = fact('ImportAbandoned', { env_id: Id })
+
 /** An operator imported the environment from another installation; the numbers are those of the file. */
 export const EnvImported = fact('EnvImported', {
   env_id: Id,

@@ -73,13 +73,24 @@ export class Directory {
     return this.#projects.onChange(listener)
   }
 
+  /** An environment with an import in progress does not exist. */
   env(env_id: string): DirectoryEnv | undefined {
     return this.#tenants.env(env_id)
   }
 
+  /** Whether an import into an environment that exists is in progress, or was interrupted. */
+  isImporting(env_id: string): boolean {
+    return this.#tenants.isImporting(env_id)
+  }
+
+  /** When the environment was created, or the latest import into it ended; milliseconds since 1970, 0 if unknown. */
+  usedSince(env_id: string): number {
+    return this.#tenants.usedSince(env_id)
+  }
+
   /** The organization that an environment counts for. An unknown environment counts for itself. */
   orgIdOf(env_id: string): string {
-    return this.#tenants.env(env_id)?.org_id ?? env_id
+    return this.#tenants.orgIdOf(env_id)
   }
 
   /** The ids of an organization's environments. */
@@ -92,14 +103,15 @@ export class Directory {
     return this.#tenants.deletedEnvsOf(org_id)
   }
 
+  /** Also one with an import in progress. */
   envAt(orgSlug: string, envName: string): DirectoryEnv | undefined {
     return this.#tenants.envAt(orgSlug, envName)
   }
 
-  /** Returns the environment of an active custom domain. */
+  /** Returns the environment of an active custom domain, also one with an import in progress. */
   envOfDomain(domain: string): DirectoryEnv | undefined {
     const known = this.domains.proved(domain)
-    return known?.status === 'active' ? this.#tenants.env(known.env_id) : undefined
+    return known?.status === 'active' ? this.#tenants.known(known.env_id) : undefined
   }
 
   /** Returns a project of the environment by id or name. */
@@ -114,7 +126,7 @@ export class Directory {
   /** The projects of an organization, in all its environments. */
   *projectsOf(org_id: string): Generator<DirectoryProject> {
     for (const project of this.#projects.all())
-      if (this.#tenants.env(project.env_id)?.org_id === org_id) yield project
+      if (this.#tenants.orgIdOf(project.env_id) === org_id) yield project
   }
 
   /** Every project of every environment. */

@@ -1,5 +1,5 @@
 import { isoOf } from '../clock.ts'
-import { envIdOf, type Recorded } from '../events/event.ts'
+import { envIdOf, isOf, type Recorded } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
@@ -108,10 +108,11 @@ export const runs: Projection = {
 /** The document of a run after a fact. */
 export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null => {
   const { event } = recorded
-  if (event.type === 'RunStarted') {
+  if (isOf(recorded, 'RunStarted')) {
+    const { event } = recorded
     const { target, worker_id } = event
     if (doc && event.reclaimed)
-      return { ...doc, worker_id, running_on: runningOn(worker_id, doc), claimed_at: event.start_time }
+      return { ...doc, worker_id, running_on: runningOn(recorded, doc), claimed_at: event.start_time }
     const order = orderOf(recorded)
     const fn = 'ns' in target ? `${target.ns}/${target.var}` : null
     const isScheduled = event.run_type === 'schedule' && event.replay_of === undefined
@@ -134,7 +135,7 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
       replay_of: event.replay_of ?? null,
       retry_at: null,
       worker_id,
-      running_on: runningOn(worker_id, { order }),
+      running_on: runningOn(recorded, { order }),
       input_at: event.input_at ?? null,
       order,
       requested_at: requestedAt(event),
@@ -168,7 +169,7 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
         error: event.error,
         error_code: event.error.code,
         error_order: doc.order,
-        retry_at: event.retry_at ?? null,
+        retry_at: (!isImported(recorded) && event.retry_at) || null,
       }
     case 'RunRetried':
       return { ...doc, status: 'failed', retry_at: null, retried_by: event.retry_run_id }
@@ -181,7 +182,13 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
 
 const isOpen = ({ status }: RunDoc): boolean => status === 'running' || status === 'pending_retry'
 
-const runningOn = (worker_id: string, { order }: Pick<RunDoc, 'order'>): string => `${worker_id}/${order}`
+/** While a file is imported, its runs seem to be in progress: their ends follow in the file, and nobody else may end them. */
+const isImported = ({ metadata }: Recorded): boolean => metadata.imported_at !== undefined
+
+const runningOn = (
+  recorded: Recorded<EventOf<'RunStarted'>>,
+  { order }: Pick<RunDoc, 'order'>,
+): string | null => (isImported(recorded) ? null : `${recorded.event.worker_id}/${order}`)
 
 /** A run does not wait longer: a time before that is none. */
 const LONGEST_WAIT_MS = 366 * 86_400_000

@@ -12,7 +12,15 @@ export interface DirectoryEnv {
 
 export interface TenantSeed {
   readonly orgs: readonly { org_id: string; slug: string; plan: Plan }[]
-  readonly envs: readonly { env_id: string; org_id: string; name: string; active?: boolean }[]
+  readonly envs: readonly {
+    env_id: string
+    org_id: string
+    name: string
+    active?: boolean
+    importing?: true
+    created_at?: string
+    imported_at?: string
+  }[]
 }
 
 export const TENANT_TYPES: readonly EventType[] = [
@@ -20,6 +28,9 @@ export const TENANT_TYPES: readonly EventType[] = [
   'OrgChanged',
   'OrgDeleted',
   'EnvCreated',
+  'ImportBegun',
+  'ImportAbandoned',
+  'EnvImported',
   'EnvDeleted',
 ]
 
@@ -27,6 +38,10 @@ export const TENANT_TYPES: readonly EventType[] = [
 export class TenantDirectory {
   readonly #orgs = new Map<string, { slug: string; plan: Plan }>()
   readonly #envs = new Map<string, DirectoryEnv>()
+  /** They do not exist for their users until the import is complete. */
+  readonly #importing = new Set<string>()
+  /** When each environment was created, or the latest import into it ended; milliseconds since 1970. */
+  readonly #usedSince = new Map<string, number>()
   readonly #envByPath = new Map<string, DirectoryEnv>()
   readonly #envsOfOrg = new Map<string, Set<string>>()
   /** The organization of each deleted environment, until the organization is deleted. */
@@ -36,15 +51,37 @@ export class TenantDirectory {
     for (const org of orgs) this.#orgs.set(org.org_id, org)
     for (const env of envs)
       if (env.active === false) this.#deletedEnvs.set(env.env_id, env.org_id)
-      else this.#addEnv(env)
+      else {
+        this.#addEnv(env)
+        this.#usedFrom(env.env_id, env.created_at)
+        this.#usedFrom(env.env_id, env.imported_at)
+        if (env.importing) this.#importing.add(env.env_id)
+      }
+  }
+
+  /** Also an environment with an import in progress. */
+  known(env_id: string): DirectoryEnv | undefined {
+    return this.#envs.get(env_id)
   }
 
   env(env_id: string): DirectoryEnv | undefined {
-    return this.#envs.get(env_id)
+    return this.#importing.has(env_id) ? undefined : this.known(env_id)
   }
 
   envAt(orgSlug: string, envName: string): DirectoryEnv | undefined {
     return this.#envByPath.get(`${orgSlug}/${envName}`)
+  }
+
+  orgIdOf(env_id: string): string {
+    return this.#envs.get(env_id)?.org_id ?? env_id
+  }
+
+  isImporting(env_id: string): boolean {
+    return this.#importing.has(env_id)
+  }
+
+  usedSince(env_id: string): number {
+    return this.#usedSince.get(env_id) ?? 0
   }
 
   envsOf(org_id: string): Iterable<string> {
@@ -60,7 +97,7 @@ export class TenantDirectory {
     return this.#deletedEnvs.has(env_id)
   }
 
-  apply({ event }: Recorded): void {
+  apply({ event, at }: Recorded): void {
     switch (event.type) {
       case 'OrgCreated':
         this.#orgs.set(event.org_id, event)
@@ -78,6 +115,15 @@ export class TenantDirectory {
         break
       case 'EnvCreated':
         this.#addEnv(event)
+        this.#usedFrom(event.env_id, at)
+        break
+      case 'ImportBegun':
+        if (this.#envs.has(event.env_id)) this.#importing.add(event.env_id)
+        break
+      case 'ImportAbandoned':
+      case 'EnvImported':
+        this.#importing.delete(event.env_id)
+        this.#usedFrom(event.env_id, at)
         break
       case 'EnvDeleted':
         this.#removeEnv(event.env_id)
@@ -95,12 +141,19 @@ export class TenantDirectory {
     this.#envsOfOrg.set(org_id, (this.#envsOfOrg.get(org_id) ?? new Set()).add(env_id))
   }
 
+  #usedFrom(env_id: string, at: string | undefined): void {
+    if (at === undefined || !this.#envs.has(env_id)) return
+    this.#usedSince.set(env_id, Math.max(this.usedSince(env_id), Date.parse(at)))
+  }
+
   #removeEnv(env_id: string): void {
     const env = this.#envs.get(env_id)
     if (!env) return
     const path = `${env.org_slug}/${env.name}`
     if (this.#envByPath.get(path)?.env_id === env_id) this.#envByPath.delete(path)
     this.#envs.delete(env_id)
+    this.#importing.delete(env_id)
+    this.#usedSince.delete(env_id)
     this.#envsOfOrg.get(env.org_id)?.delete(env_id)
     this.#deletedEnvs.set(env_id, env.org_id)
   }

@@ -42,6 +42,10 @@ export type EnvDoc = {
   readonly active: boolean
   /** Its deletion, in the form of `order`, while something of it may be left; else null. */
   readonly deleting: string | null
+  /** An import into it is not complete, so nobody uses it. */
+  readonly importing?: true
+  /** The end of the latest import into it. */
+  readonly imported_at?: string
   /** Its organization was deleted while something of it was left. */
   readonly org_deleted?: true
   readonly created_at: string
@@ -50,14 +54,22 @@ export type EnvDoc = {
 
 export const envs: Projection<EnvDoc> = {
   name: 'envs',
-  version: 3,
+  version: 4,
   indexes: [
     { equal: ['org_id'], sort: 'order', counted: true },
     { equal: ['org_id', 'active'], sort: 'order', counted: true },
     { equal: [], sort: 'deleting', sparse: true },
   ],
   decidesAccess: true,
-  handles: ['EnvCreated', 'EnvDeleted', 'EnvPurged', 'OrgDeleted'],
+  handles: [
+    'EnvCreated',
+    'ImportBegun',
+    'ImportAbandoned',
+    'EnvImported',
+    'EnvDeleted',
+    'EnvPurged',
+    'OrgDeleted',
+  ],
   idsOf({ event }) {
     if (event.type === 'OrgDeleted') return event.env_ids
     return 'env_id' in event ? [event.env_id] : []
@@ -70,8 +82,17 @@ export const envs: Projection<EnvDoc> = {
     }
     if (!doc) return null
     switch (event.type) {
-      case 'EnvDeleted':
-        return { ...doc, active: false, deleting: orderOf(recorded) }
+      case 'ImportBegun':
+        return { ...doc, importing: true }
+      case 'ImportAbandoned':
+      case 'EnvImported': {
+        const { importing: _, ...rest } = doc
+        return { ...rest, imported_at: at }
+      }
+      case 'EnvDeleted': {
+        const { importing: _, ...rest } = doc
+        return { ...rest, active: false, deleting: orderOf(recorded) }
+      }
       case 'EnvPurged':
         if (!event.final) return doc
         return doc.org_deleted ? null : { ...doc, deleting: null }

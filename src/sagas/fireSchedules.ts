@@ -92,7 +92,10 @@ const arm = (schedule: Schedule, after: number, now: number) => {
 }
 
 interface FireDeps extends TickDeps {
-  readonly directory: Pick<Directory, 'env' | 'orgIdOf' | 'projects' | 'projectById' | 'onChange' | 'reach'>
+  readonly directory: Pick<
+    Directory,
+    'env' | 'usedSince' | 'orgIdOf' | 'projects' | 'projectById' | 'onChange' | 'reach'
+  >
   readonly store: Pick<EventStore, 'head'>
   readonly turns: Pick<FairTurns, 'take'>
   readonly functionRates: Pick<FunctionRates, 'turnsOf'>
@@ -190,6 +193,7 @@ const fire = async (deps: FireDeps, { scheduled }: Schedule, at: number): Promis
   if (turn) await turn
   await directory.reach(await store.head()) // else this node may not know a pause that another one has acknowledged
   if (!directory.env(env_id)) return null // it is being imported, or was deleted
+  if (at < directory.usedSince(env_id)) return null // the ticks before the end of an import are those of its source
   const project = directory.projectById(project_id)
   if (project && isPaused(project, scheduled.fn)) return null
   if (now() - at > TOO_LATE_MS)

@@ -167,7 +167,10 @@ transfer('continue an import that was killed', async ({ server, dir }) => {
   try {
     const file = join(dir, 'dev.svc')
     const killed = startCli(['import', file], { env: other.cliEnv })
-    await until(async () => (await other.api.page('/projects')).pagination.total > 0, { everyMs: 0 })
+    const envs = `${other.url}/operator/orgs/local/envs`
+    const isImporting = async () =>
+      (await other.operator.page<{ importing?: true }>(envs)).data.some(({ importing }) => importing)
+    await until(isImporting, { everyMs: 0 })
     killed.process.kill('SIGKILL')
     await killed.ended
     await cliJson(['import', file], { env: other.cliEnv })

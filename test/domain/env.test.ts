@@ -73,6 +73,26 @@ envs('records each import once', () => {
     .then({ ...imported, facts: 4 })
   given().when(record).refuses('not_found')
 })
+envs('is imported from a beginning to an end', () => {
+  const numbers = { env_id: 'e', keys: 1, blobs: 2, facts: 3 } as const
+  const record = { type: 'RecordImport', ...numbers } as const
+  const imported = { type: 'EnvImported', ...numbers } as const
+  const begin = (empty: boolean) => ({ type: 'BeginImport', env_id: 'e', empty }) as const
+  const begun = (empty: boolean) => ({ type: 'ImportBegun', env_id: 'e', empty }) as const
+  const abandon = { type: 'AbandonImport', env_id: 'e' } as const
+  const abandoned = { type: 'ImportAbandoned', env_id: 'e' } as const
+  given(created).when(begin(true)).then(begun(true))
+  given(created, begun(true)).when(begin(false)).then()
+  given(created, begun(true)).when(record).then(imported)
+  given(created, begun(true), imported).when(begin(false)).then(begun(false))
+  given(created, imported, begun(false)).when(record).then(imported)
+  given(created, imported, begun(false)).when(abandon).then(abandoned)
+  given(created, begun(true)).when(abandon).then()
+  given(created, begun(false), abandoned).when(abandon).then()
+  given(created, begun(false), abandoned).when(begin(false)).then(begun(false))
+  given().when(begin(true)).refuses('not_found')
+  given(created, { type: 'EnvDeleted', env_id: 'e' }).when(begin(true)).refuses('not_found')
+})
 envs('is purged only after its deletion, until the final time', () => {
   const purge = (final: boolean) => ({ type: 'RecordPurge', env_id: 'e', final }) as const
   const purged = (final: boolean) => ({ type: 'EnvPurged', env_id: 'e', final }) as const

@@ -73,6 +73,7 @@ const certificate = (domain_id: string, certificate_id: string): DomainEvent => 
 const facts: readonly DomainEvent[] = [
   { type: 'OrgCreated', org_id: 'o', slug: 'local', name: 'Local', plan: 'self_host' },
   { type: 'EnvCreated', env_id: 'env', org_id: 'o', name: 'dev' },
+  { type: 'ImportBegun', env_id: 'env', empty: true },
   { type: 'OrgChanged', org_id: 'o', plan: 'pro' },
   { type: 'ProjectCreated', project_id: 'p2', name: 'shop' },
   { type: 'ProjectCreated', project_id: 'p1', name: 'store' },
@@ -98,6 +99,7 @@ const facts: readonly DomainEvent[] = [
   { type: 'BuildDeleted', build_id: 'live1', project_id: 'p2', size: 1, reason: 'superseded' },
   { type: 'BuildDeleted', build_id: 'live3', project_id: 'p2', size: 1, reason: 'asked' },
   uploaded('p4', 'b4', [handler('a')]),
+  { type: 'EnvImported', env_id: 'env', keys: 0, blobs: 0, facts: 4 },
   registered('d1', 'a.example.com'),
   { type: 'DomainValidated', domain_id: 'd1', routing_domain: 'r' },
   { type: 'DomainRouted', domain_id: 'd1' },
@@ -127,6 +129,8 @@ const NAMES = ['a', 'b', 'c', 'd', 'e'] as const
 const shown = (directory: Directory) => ({
   certificates: [...directory.domains.all()],
   env: directory.env('env'),
+  isImporting: directory.isImporting('env'),
+  usedSince: directory.usedSince('env'),
   at: directory.envAt('local', 'dev')?.env_id,
   projects: [...directory.projects()],
   named: ['shop', 'store', 'boutique', 'market', 'p1', 'p2', 'p3', 'p4'].map(

@@ -4,7 +4,8 @@ import type { DomainEvent, EventOf } from '../../src/events/index.ts'
 import { derivedId, newId, timeOf } from '../../src/ids.ts'
 import { runs } from '../../src/projections/runs.ts'
 import { suite } from '../support/suite.ts'
-import { beginsWith, docsAfter } from './recorded.ts'
+import { docsOf } from '../support/docsOf.ts'
+import { at, beginsWith, docsAfter, recorded } from './recorded.ts'
 
 const start_time = '2026-05-01T09:00:00.000Z'
 const stop_time = '2026-05-01T09:00:01.000Z'
@@ -112,6 +113,18 @@ run('contains its cause', () => {
     [doc?.origin_run_id, doc?.parent_run_id, doc?.replay_of, doc?.attempt, doc?.event_id, doc?.input_at],
     ['o', 'p', 'r', 3, null, null],
   )
+})
+run('that is being imported is on no worker and waits for no retry, because its end follows', () => {
+  const metadata = { env_id: 'env', correlation_id: 'c', imported_at: at(9) }
+  const imported = (facts: readonly DomainEvent[]) =>
+    docsOf(
+      runs,
+      recorded(facts).map((fact) => ({ ...fact, metadata })),
+    )
+  const known = imported([started]).get('run')
+  assert.equal([known?.status, known?.running_on], ['running', null])
+  const failedOne = imported([started, failedForNow]).get('run')
+  assert.equal([failedOne?.status, failedOne?.retry_at], ['pending_retry', null])
 })
 const returned: DomainEvent = { ...asked, returned_by: 'w' }
 const reclaimed: EventOf<'RunStarted'> = { ...started, worker_id: 'v', reclaimed: true }

@@ -58,6 +58,18 @@ tenant('a deleted environment is not active, and is known as deleting until its 
   assert.equal(docsAfter(envs, [...deleted, purged(false)]), { n: deleting })
   assert.equal(docsAfter(envs, [...deleted, purged(true)]), { n: { ...deleting, deleting: null } })
 })
+tenant('an environment is importing until an import into it has ended', () => {
+  const begun: DomainEvent = { type: 'ImportBegun', env_id: 'n', empty: false }
+  const imported: DomainEvent = { type: 'EnvImported', env_id: 'n', keys: 1, blobs: 2, facts: 3 }
+  const abandoned: DomainEvent = { type: 'ImportAbandoned', env_id: 'n' }
+  const importing = { ...envDoc, importing: true }
+  assert.equal(docsAfter(envs, [envCreated, begun]), { n: importing })
+  for (const end of [imported, abandoned])
+    assert.equal(docsAfter(envs, [envCreated, begun, end]), { n: { ...envDoc, imported_at: at(2) } })
+  assert.equal(docsAfter(envs, [envCreated, imported, begun]), { n: { ...importing, imported_at: at(1) } })
+  const deleted = docsAfter(envs, [envCreated, begun, { type: 'EnvDeleted', env_id: 'n' }])
+  assert.equal(deleted, { n: { ...envDoc, active: false, deleting: order(2) } })
+})
 tenant('a deleted organization takes its environments with it, once their content is gone', () => {
   const deleted: DomainEvent[] = [envCreated, { type: 'EnvDeleted', env_id: 'n' }]
   const orgGone: DomainEvent = { type: 'OrgDeleted', org_id: 'o', env_ids: ['n'] }

@@ -253,6 +253,7 @@ schedule('fires a tick that was due right before a redeploy', async ({ node }) =
   let changed = (_: string): void => {}
   const redeployed = {
     env: (id: string) => directory.env(id),
+    usedSince: () => 0,
     orgIdOf: (id: string) => directory.orgIdOf(id),
     reach: () => Promise.resolve(),
     projects: () => projects.call(directory),
@@ -294,6 +295,24 @@ schedule('of an environment that is still being imported does not fire', async (
     break
   }
   assert.equal(await requestedIn(node), [])
+})
+
+schedule('does not fire for the time before the end of an import', async ({ node }) => {
+  const { directory } = await deployed([everyMinute], 10 * MINUTE, newId(), [
+    { env_id: 'env', org_id: 'org', name: 'dev', imported_at: isoOf(clock.now()) },
+  ])
+  const { inputs, carryOut } = fireSchedules({ ...node, store: nothingStored, directory, logger: silent })
+  for await (const input of inputs(node.signal)) {
+    if (input.type !== 'deployed') continue
+    const [schedule] = input.schedules
+    assert.ok(schedule)
+    if (!schedule) break
+    const now = clock.now()
+    for (const at of [now - 1000, now + 1000]) assert.is((await carryOut({ schedule, at }))?.type, 'fired')
+    const times = (await requestedIn(node)).map((asked) => Date.parse(tickOf(asked).scheduled_time))
+    assert.equal(times, [now + 1000])
+    break
+  }
 })
 
 schedule('keeps its id over redeploys', () => {

@@ -45,6 +45,7 @@ const directoryOf = (first: DirectoryProject, late?: DirectoryProject) => {
       changed('p')
     },
     env: (env_id: string) => ({ env_id, name: 'dev', org_id: 'o', org_slug: 'local', plan: 'pro' }) as const,
+    usedSince: () => 0,
     orgIdOf: () => 'o',
     projects: () => [project].values(),
     projectById: () => project,

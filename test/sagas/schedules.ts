@@ -4,7 +4,7 @@ import type { Plan } from '../../src/events/org.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
-import { Directory } from '../../src/projections/directory.ts'
+import { Directory, type DirectorySeed } from '../../src/projections/directory.ts'
 import { Alarms } from '../../src/sagas/alarms.ts'
 import { fireSchedules } from '../../src/sagas/fireSchedules.ts'
 import { runSaga } from '../../src/sagas/runSaga.ts'
@@ -25,7 +25,7 @@ export const deployed = async (
   functions: readonly FunctionSpec[],
   ago: number,
   project_id = newId(),
-  envs = [{ env_id: 'env', org_id: 'org', name: 'dev' }],
+  envs: DirectorySeed['envs'] = [{ env_id: 'env', org_id: 'org', name: 'dev' }],
   plan: Plan = 'self_host',
 ) => {
   const directory = new Directory(() => Promise.reject(new Error('the blobs are empty')))

@@ -6,6 +6,7 @@ import type { Ask, CredentialRoute, OperatorRoute, PublicAsk, PublicRoute, Reply
 import type { Credential } from '../../access/credential.ts'
 import { keyFrom } from '../../events/idempotencyKey.ts'
 import { PAST_BYTES } from '../../commands/audit/past.ts'
+import { demandImported } from '../../commands/transfer/demandImported.ts'
 import { asksForPast } from '../asOf.ts'
 import { demandNeeds, isLetIn } from './admission.ts'
 import { authenticated } from './authenticated.ts'
@@ -86,6 +87,7 @@ const serveCredential =
       deps,
       (route.takesSession && sessionIn(ctx)) || sessionCookie(ctx),
     )
+    demandImported(deps.views.directory, credential.env_id)
     const counted = deps.orgRates.take(ctx, credential.env_id)
     if (counted) await counted
     const owner = deps.memory.ownerOf(credential.env_id)

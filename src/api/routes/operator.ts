@@ -27,7 +27,13 @@ const Label = Type.String({
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 
 const presentOrg = (doc: OrgDoc) => fieldsOf(Org, doc)
-const presentEnv = ({ env_id, org_id, name, active }: EnvDoc) => ({ env_id, org_id, name, active })
+const presentEnv = ({ env_id, org_id, name, active, importing }: EnvDoc) => ({
+  env_id,
+  org_id,
+  name,
+  active,
+  ...(importing && { importing }),
+})
 
 export const operatorRoutes = [
   operatorRoute({

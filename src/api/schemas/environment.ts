@@ -10,6 +10,9 @@ export const Environment = Type.Object({
   org_id: Uuid,
   name: Type.String(),
   active: Type.Boolean(),
+  importing: Type.Optional(
+    Type.Boolean({ description: 'An import into it is not complete, and nothing else uses it' }),
+  ),
 })
 
 const Percent = Type.Number({ description: 'Used share of the limit. May exceed 100; 0 if unlimited' })

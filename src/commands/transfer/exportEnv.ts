@@ -31,6 +31,11 @@ export const exportEnv = async (
 ): Promise<AsyncGenerator<Buffer>> => {
   const { store, views } = deps
   const env = await findEnv(deps, env_id)
+  if (env.importing)
+    throw new AppError(
+      'conflict',
+      'An import into the environment is not complete: repeat it with svc import',
+    )
   const org = await findOrg(deps, env.org_id)
   await views.settled()
   for (const status of ['running', 'pending_retry']) {

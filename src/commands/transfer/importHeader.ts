@@ -61,11 +61,14 @@ const isPlan = (value: string): value is Plan => Plan.anyOf.some((each) => each.
 
 type PlaceDeps = Pick<CommandDeps, 'store' | 'aggregates' | 'views'>
 
-/** Whether the environment exists. T3: one with content is accepted only if it contains the first fact of the file. */
+/** What an import finds: no environment, an empty one, or one that contains the first fact of the file. */
+export type Place = 'absent' | 'empty' | 'used'
+
+/** T3: an environment with content is accepted only if it contains the first fact of the file. */
 export const checkPlace = async (
   deps: PlaceDeps,
   { env_id, env, org_id, org, first }: Header,
-): Promise<boolean> => {
+): Promise<Place> => {
   const refuse = (what: string) =>
     new AppError(
       'conflict',
@@ -76,15 +79,15 @@ export const checkPlace = async (
   const status = await deps.aggregates.envs.read(streamOf.env(env_id), (state) => state.status)
   if (status === 'deleted')
     throw new AppError('conflict', `env: "${org}/${env}" was deleted here, and its id is not used again`)
-  if (status !== 'active') return false
+  if (status !== 'active') return 'absent'
   if (first !== null)
     for await (const { id, event } of deps.store.read(first.stream)) {
       if (event.type === 'FactExpired') continue
-      if (id === first.id) return true
+      if (id === first.id) return 'used'
       break
     }
   await checkUnused(deps, env_id)
-  return true
+  return 'empty'
 }
 
 /** An environment that exists is accepted while it is empty, as after a first start. */

@@ -86,6 +86,8 @@ export const streamOfFact = (event: DomainEvent, env_id: string): string | null 
     case 'OrgDeleted':
     case 'EnvCreated':
     case 'EnvDeleted':
+    case 'ImportBegun':
+    case 'ImportAbandoned':
     case 'EnvImported':
     case 'EnvPurged':
     case 'ConsumerNamed':

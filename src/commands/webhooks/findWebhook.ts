@@ -5,6 +5,7 @@ import { hasParameters, parametersIn } from '../../events/webhookPath.ts'
 import type { DirectoryEnv } from '../../projections/directory.ts'
 import type { Deployed } from '../../projections/wiring.ts'
 import { demandAllReadable } from '../projects/demandReadable.ts'
+import { demandImported } from '../transfer/demandImported.ts'
 import type { CommandDeps } from '../deps.ts'
 import { patternOf } from './patternOf.ts'
 
@@ -68,6 +69,7 @@ const find = async ({ views, keyring }: Deps, address: WebhookAddress): Promise<
   const place = placeOf(views, address)
   if (!place) return null
   const { env, domain, segments } = place
+  demandImported(directory, env.env_id)
   const token = segments.pop() ?? ''
   const [service = '', ...rest] = segments
   const path = `/${rest.join('/')}`

@@ -25,7 +25,7 @@ export const Environments = ({ org }: { readonly org: string }) => {
     [org],
   )
   const columns: readonly Column<Environment>[] = [
-    { name: 'Environment', cell: ({ name }) => name },
+    { name: 'Environment', cell: ({ name, importing }) => (importing ? `${name} (importing)` : name) },
     { name: 'Id', cell: ({ env_id }) => <code>{env_id}</code> },
     {
       name: 'API keys',

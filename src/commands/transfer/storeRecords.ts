@@ -1,0 +1,113 @@
+import { filesOf } from '../../content/contentKey.ts'
+import { AppError } from '../../errors.ts'
+import type { TransferKey } from '../../secrets/transferKey.ts'
+import type { CommandDeps } from '../deps.ts'
+import { Appends } from './appends.ts'
+import { appendExpired } from './expiredFacts.ts'
+import { checkStored, putBlob, putKey } from './importContent.ts'
+import { type ImportedFact, ImportedFacts } from './importedFacts.ts'
+import type { Header } from './importHeader.ts'
+import type { ImportPause } from './importPause.ts'
+import type { TransferRecord } from './records.ts'
+import { adapted, appendFacts, checkFree, checkUnexpired } from './storeFacts.ts'
+
+type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'blobs' | 'payloads' | 'wrappedKeys'>
+
+/** Facts of one append: with a payload of 64 KiB each, they stay below the limit of EventStoreDB. */
+const FACTS_PER_APPEND = 12
+
+/** The numbers of records in a file. */
+export interface Counts {
+  readonly keys: number
+  readonly blobs: number
+  readonly facts: number
+}
+
+interface Stored {
+  readonly counts: Counts
+  /** The streams whose facts expire by the plan. */
+  readonly expiring: readonly string[]
+}
+
+interface Storing {
+  /** Those after the header. */
+  readonly records: AsyncIterable<TransferRecord>
+  readonly header: Header
+  readonly transferKey: TransferKey
+  readonly pause: ImportPause
+}
+
+/** Stores the keys, blobs and facts of a file. Nothing is appended any more when it rejects. */
+export const storeRecords = async (deps: Deps, storing: Storing): Promise<Stored> => {
+  const appends = new Appends()
+  try {
+    return await storeWith(appends, deps, storing)
+  } catch (error) {
+    await appends.finish().catch(() => {})
+    throw error
+  }
+}
+
+const storeWith = async (
+  appends: Appends,
+  deps: Deps,
+  { records, header, transferKey, pause }: Storing,
+): Promise<Stored> => {
+  const facts = new ImportedFacts(header.env_id)
+  const counts = { keys: 0, blobs: 0, facts: 0 }
+  const files = new Set<string>()
+  let end: unknown
+  let batch: ImportedFact[] = []
+  const flush = async () => {
+    const [full, first] = [batch, batch[0]]
+    batch = []
+    counts.facts += full.length
+    if (!first) return
+    const { stream, revision } = first
+    await appends.add(stream, async () => {
+      await pause.before({ stream, revision, count: full.length })
+      await appendFacts(deps, full)
+    })
+  }
+  for await (const record of records) {
+    const { line } = record
+    if (end !== undefined) throw new AppError('bad_request', 'Expected nothing after the end of the export')
+    if ('end' in line) {
+      await flush()
+      await appends.finish()
+      end = line['end']
+    } else if ('error' in line)
+      throw new AppError('bad_request', `The export is incomplete: ${String(line['error']).slice(0, 200)}`)
+    else if ('key' in line) {
+      await putKey(deps, { line, header, transferKey })
+      counts.keys++
+    } else if ('blob' in line) {
+      const key = await putBlob(deps, { record, header })
+      if (key.startsWith(filesOf(header.env_id))) files.add(key)
+      counts.blobs++
+    } else {
+      const fact = await adapted(deps, facts.check(line))
+      for (const introduced of fact.introduces) await checkFree(deps, introduced, header.env_id)
+      const { stream, expired: count, metadata } = fact
+      if (count > 0) {
+        await checkUnexpired(deps, stream)
+        await flush()
+        await appends.add(stream, async () => {
+          await pause.before({ stream, revision: count - 1, count: 1 })
+          await appendExpired(deps.store, { stream, count, metadata })
+        })
+      }
+      const last = batch.at(-1)
+      if (
+        batch.length === FACTS_PER_APPEND ||
+        (last && (last.stream !== stream || fact.revision !== last.revision + 1))
+      )
+        await flush()
+      batch.push(fact)
+    }
+  }
+  if (JSON.stringify(end) !== JSON.stringify(counts))
+    throw new AppError('bad_request', 'The file is incomplete: export the environment again')
+  await checkStored(deps, { header, files })
+  return { counts, expiring: facts.expiring() }
+}
