@@ -47,6 +47,26 @@ const APART = (count: number) => `
   ${Array.from({ length: count }, (_, n) => `export const sleep${n} = sleep(${n})`).join('\n')}
 `
 
+/** Each handler of the event awaits four child runs with 7 MiB of arguments, which sleep. */
+const AWAITING = (count: number) => `
+  import { fn, run } from 'svc'
+  const part = (n: number) => ({ context: ['KEY_' + n], timeout: 900000 })
+  const child = (n: number) => fn(part(n), () => new Promise((r) => setTimeout(r, 890000)))
+  const parent = (n: number) =>
+    fn({ ...part(n), 'on-event': 'await' }, () =>
+      Promise.all(Array.from({ length: 4 }, () => run('main/child' + n, 'x'.repeat(7 * 2 ** 20)))))
+  ${Array.from({ length: count }, (_, n) => `export const child${n} = child(${n}), parent${n} = parent(${n})`).join('\n')}
+`
+
+const ASKING = `
+  import { fn, run, send } from 'svc'
+  export const child = (n: number) => n + 1
+  export const parent = fn({ 'on-event': 'ask' }, async () => {
+    await send('nobody:listens', null)
+    return run('main/child', 1)
+  })
+`
+
 /** Publishes events with 50 requests at a time. */
 const flood = async (api: Api, event_type: string, count: number): Promise<void> => {
   let left = count
@@ -115,6 +135,23 @@ attackSuite('fair shares', [
       const first = await reply(hook)
       const again = await hookOf(fresh)
       return `with ${await runningOf(api)} sleeping runs of the attacker, the victim's webhook replied in ${first} ms, and that of a new build in ${await reply(again)} ms`
+    },
+  },
+  {
+    id: 'A/16-starvation/awaited',
+    attempt:
+      'await sixteen child runs that sleep, with 112 MiB of arguments, so that no process is read any more',
+    severity: 'critical',
+    async run(target) {
+      const { attacker, victim } = await target.fresh()
+      await deploy(victim.api, 'asking', { 'main.ts': ASKING })
+      await deploy(attacker.api, 'awaiting', { 'main.ts': AWAITING(4) })
+      await publish(attacker.api, 'await')
+      await until(async () => (await runningOf(attacker.api)) === 20, { timeoutMs: 60_000, everyMs: 300 })
+      const { event_id } = await publish(victim.api, 'ask')
+      const [run] = await handled(victim.api, event_id)
+      if (run?.result !== 2) throw new Error(`The victim's run ended ${JSON.stringify(run)}`)
+      return `with ${await runningOf(attacker.api)} runs of the attacker, the victim's run received the result of its child run`
     },
   },
   {
