@@ -41,9 +41,22 @@ export const describeFunction = (name: string, { fn, project }: Deployed) => ({
   name,
   title: `${fn.ns}/${fn.var}`,
   description: fn.mcp?.description ?? '',
-  inputSchema: fn.mcp?.input ?? ANY_OBJECT,
+  inputSchema: listedSchema(fn.mcp?.input ?? ANY_OBJECT),
   _meta: { 'svc/fn': `${fn.ns}/${fn.var}`, 'svc/project': project.name },
 })
+
+/**
+ * A schema in the words that all clients read: that of the official SDK refuses a whole list if a property of one tool is
+ * `true` or `false`.
+ */
+const listedSchema = (schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  const { properties } = schema
+  if (!isObject(properties)) return schema
+  const named = Object.entries(properties).map(
+    ([name, part]) => [name, part === true ? {} : part === false ? { not: {} } : part] as const,
+  )
+  return { ...schema, properties: Object.fromEntries(named) }
+}
 
 /** What is wrong with the arguments of a call, which then starts no run; undefined if they are valid. */
 export const mistakeInCall = ({ fn }: Deployed, input: unknown): string | undefined =>

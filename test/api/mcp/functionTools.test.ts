@@ -28,6 +28,29 @@ tools('are listed with their description and schema', async () => {
   for (const { name } of listed) assert.match(name, /^[A-Za-z0-9_-]{1,64}$/)
 })
 
+tools('are listed for clients that expect each property to be an object', async () => {
+  await deploy(api, 'booleans', {
+    'any.js': `import { fn } from 'svc'
+const nested = { type: 'object', properties: { on: true }, additionalProperties: false }
+const input = { type: 'object', properties: { a: true, b: false, nested }, additionalProperties: false }
+export const any = fn({ mcp: { service: 'any', description: 'Any', input } }, (given) => given)`,
+  })
+  const { tools: listed } = await client.listTools()
+  assert.equal(listed.find(({ name }) => name === 'any_any_any')?.inputSchema, {
+    type: 'object',
+    properties: {
+      a: {},
+      b: { not: {} },
+      nested: { type: 'object', properties: { on: true }, additionalProperties: false },
+    },
+    additionalProperties: false,
+  })
+  const given = { a: 1, nested: { on: [] } }
+  assert.equal((await callTool(client, 'any_any_any', given)).structuredContent, given)
+  assert.is(textOf(await callTool(client, 'any_any_any', { b: 1 })), 'b: expected no value, got 1')
+  await api.remove('/projects/booleans')
+})
+
 tools('run the function with the arguments, and return its result as structured content', async () => {
   const called = await callTool(client, 'shop_shop_refund', { order: 'o1', cents: 5 })
   assert.equal(called.structuredContent, { refunded: { order: 'o1', cents: 5 } })
