@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { ZipFile } from 'yazl'
@@ -171,6 +171,43 @@ const fields: [name: string, fields: Record<string, string | undefined>, message
 for (const [name, given, message] of fields) {
   uploading(`refuses ${name}`, async () => isRefused(await upload(api, 'up', PLAIN, given), message))
 }
+
+/** A form as some clients write it: a file has a name, and no content type (RFC 7578, 4.4). */
+const typeless = ({ bytes, hash }: ZippedBuild, disposition: string) => ({
+  body: new Uint8Array(
+    Buffer.concat([
+      Buffer.from(`--x\r\nContent-Disposition: form-data; name="hash"\r\n\r\n${hash}\r\n`),
+      Buffer.from(`--x\r\nContent-Disposition: form-data; name="file"${disposition}\r\n\r\n`),
+      bytes,
+      Buffer.from('\r\n--x--\r\n'),
+    ]),
+  ),
+  headers: { 'Content-Type': 'multipart/form-data; boundary=x' },
+})
+
+for (const [size, padding] of [
+  ['small', 0],
+  ['large', 3 << 20],
+] as const) {
+  uploading(`takes a ${size} file whose part has no content type`, async () => {
+    const zip = await zipBuild({ ...PLAIN, 'data.bin': randomBytes(padding).toString('latin1') })
+    const { status, json } = await api.send(
+      'POST',
+      '/projects/up/builds',
+      typeless(zip, '; filename="build.zip"'),
+    )
+    assert.is(status, 201)
+    assert.is((json as { data: Build }).data.hash, zip.hash)
+  })
+}
+
+uploading('says that a part without a file name is text', async () => {
+  const answer = await api.send('POST', '/projects/up/builds', typeless(await zipBuild(PLAIN), ''))
+  isRefused(
+    answer,
+    'file: expected a file, got text: the part needs a filename, such as of curl -F file=@build.zip',
+  )
+})
 
 uploading('refuses a form without a file, with a field in its place, or with two', async () => {
   const send = (body: FormData) => api.send('POST', '/projects/up/builds', { body })

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { Context } from 'koa'
+import type { koaBody as KoaBody } from 'koa-body'
 import Type from 'typebox'
 import { isFullDisk } from '../../disk/fullDisk.ts'
 import { fullDisk } from '../http/fullDisk.ts'
@@ -63,6 +64,7 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
       allowEmptyFiles: true,
       minFileSize: 0,
       hashAlgorithm: 'sha256',
+      onPart: receivePart,
     },
     onError: (error) => {
       ctx.req.resume() // a client that is still sending could not read the refusal
@@ -89,6 +91,11 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
       throw new AppError('bad_request', `${name}: expected at most once`)
     return value
   }
+  if (request.body?.['file'] !== undefined)
+    throw new AppError(
+      'bad_request',
+      'file: expected a file, got text: the part needs a filename, such as of curl -F file=@build.zip',
+    )
   if (!file || Array.isArray(file))
     throw new AppError('bad_request', 'file: is required once: the zip of the build')
   // The parser completes the form before it reports that a write has failed.
@@ -109,6 +116,24 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
   if (live !== undefined && live !== 'true' && live !== 'false')
     throw new AppError('bad_request', 'live: expected true or false')
   return { file: file.filepath, size: file.size, hash, build_id, live: live === 'true' }
+}
+
+type FormOptions = NonNullable<NonNullable<Parameters<typeof KoaBody>[0]>['formidable']>
+
+/**
+ * Takes a part with a file name as a file, also without a content type, which is optional (RFC 7578, 4.4): formidable takes
+ * it as text. koa-body does not wait for `handle`, so what arrives until the file is open is held.
+ */
+const receivePart: NonNullable<FormOptions['onPart']> = (part, handle) => {
+  if (part.originalFilename !== null) part.mimetype ??= 'application/octet-stream'
+  const held: unknown[][] = []
+  const emit = part.emit.bind(part)
+  part.emit = (...event: unknown[]) => held.push(event) > 0
+  const handled: unknown = handle(part)
+  void Promise.resolve(handled).then(() => {
+    part.emit = emit
+    for (const event of held) Reflect.apply(emit, part, event)
+  })
 }
 
 /** formidable's codes when a file, or all files together, exceed the limit. */
