@@ -1,7 +1,7 @@
 import { isControl, MAX_EVENT_TYPE } from '../events/eventType.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import { CONTEXT_KEY_RULE, isContextKey } from '../events/contextKey.ts'
-import { CRON_FIELDS, ticksOf } from '../domain/cron.ts'
+import { CRON_FIELDS, isTimeZone, ticksOf } from '../domain/cron.ts'
 import { heapBytesOf } from '../loops/heapBytes.ts'
 import { toolNameOf } from '../events/toolName.ts'
 import { hasParameters, shapeOf } from '../events/webhookPath.ts'
@@ -170,13 +170,10 @@ const scheduleOf = (value: unknown, where: string): NonNullable<FunctionSpec['sc
       : fieldsOf(value, `${where}Expected schedule to be a string or {cron, timezone}`)
   const cron = textOf(given.cron, `${where}schedule.cron`).trim()
   const timezone = textOf(given.timezone ?? 'UTC', `${where}schedule.timezone`)
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: timezone })
-  } catch {
+  if (!isTimeZone(timezone))
     throw new BadMetadata(
-      `${where}Expected schedule.timezone to be an IANA time zone, got ${shown(timezone)}`,
+      `${where}Expected schedule.timezone to be an IANA time zone such as "America/Los_Angeles", got ${shown(timezone)}`,
     )
-  }
   let next: number | null
   try {
     next = ticksOf(cron, timezone).after(0)

@@ -32,6 +32,16 @@ export interface Ticks {
 /** The fields of a cron expression, for messages. */
 export const CRON_FIELDS = 'five fields, or six that begin with the seconds'
 
+/** Whether a schedule can follow a time zone: `Intl` also knows names such as `PST`, for which there are no rules. */
+export const isTimeZone = (timezone: string): boolean => {
+  try {
+    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(timezone)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Throws an `Error` that explains the fault of the expression or of the IANA time zone. */
 export const ticksOf = (cron: string, timezone: string): Ticks => {
   if (cron.length > MAX_LENGTH)
@@ -46,11 +56,7 @@ export const ticksOf = (cron: string, timezone: string): Ticks => {
   const hour = fields[withSeconds ? 2 : 1] ?? '*'
   const fixedHour = nickname ? !/hourly/i.test(cron) : !/[*?]/.test(hour)
   const zoned = (ms: number) => Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone)
-  try {
-    zoned(0)
-  } catch (error) {
-    throw new Error(`Expected an IANA time zone, got ${JSON.stringify(timezone)}`, { cause: error })
-  }
+  if (!isTimeZone(timezone)) throw new Error(`Expected an IANA time zone, got ${JSON.stringify(timezone)}`)
   const nextWall = (wallMs: number): number | null => nextMatch(wall, wallMs)
   const offsetMs = (ms: number): number => zoned(ms).offsetNanoseconds / 1e6
 

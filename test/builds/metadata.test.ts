@@ -50,8 +50,12 @@ const refusals: [string, string][] = [
   ],
   [
     '{ schedule: { cron: "0 3 * * *", timezone: "Mars/Olympus" } }',
-    'Expected schedule.timezone to be an IANA time zone, got "Mars/Olympus"',
+    'Expected schedule.timezone to be an IANA time zone such as "America/Los_Angeles", got "Mars/Olympus"',
   ],
+  ...['PST', 'IST', 'CST', 'JST', 'BST', 'ACT'].map((zone): [string, string] => [
+    `{ schedule: { cron: "0 3 * * *", timezone: "${zone}" } }`,
+    `Expected schedule.timezone to be an IANA time zone such as "America/Los_Angeles", got "${zone}"`,
+  ]),
   [
     '{ mcp: { service: "a b", description: "d" } }',
     'Expected mcp.service to consist of letters, digits, "-", "_" and ".", got "a b"',
