@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { parse as parseForm } from 'node:querystring'
 
 /** The input of an event handler. A scheduled function receives an event of type `svc:schedule`. */
 export interface Event<Data = unknown> {
@@ -57,15 +58,21 @@ const PARSED_PART_BYTES = 64
 /** A body over this size is parsed when the function reads it for the first time. */
 const LAZY_BYTES = 1 << 20
 
-/** Parses JSON of any content type, because many senders declare none or a form; otherwise a form, otherwise text. */
+/**
+ * Parses JSON of any content type, because many senders declare none or a form; otherwise a form, otherwise text. A repeated
+ * field of a form is a list, as in `query`.
+ */
 export const bodyOf = (text: string, contentType = ''): unknown => {
   try {
-    if (fits(text, /[{[]/g)) return JSON.parse(text)
+    if (fits(text, /[{[]/g)) return JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
   } catch {}
-  return contentType.includes('application/x-www-form-urlencoded') && fits(text, /&/g)
-    ? Object.fromEntries(new URLSearchParams(text))
-    : text
+  return IS_FORM.test(contentType) && fits(text, /&/g) ? { ...parseForm(text, '&', '=', ALL_FIELDS) } : text
 }
+
+const IS_FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i
+const ALL_FIELDS = { maxKeys: 0 }
+/** Some senders begin UTF-8 with it. */
+const BYTE_ORDER_MARK = '\uFEFF'
 
 /** Whether a body with a part at each match can be parsed. */
 const fits = (text: string, part: RegExp): boolean => {

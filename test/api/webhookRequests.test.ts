@@ -85,6 +85,14 @@ const bodies: [name: string, type: string, raw: string, body: unknown][] = [
   ['JSON', 'application/json', '{"a": [1, "ü"]}', { a: [1, 'ü'] }],
   ['JSON of another name', 'application/vnd.api+json', '{"a":1}', { a: 1 }],
   ['a form', 'application/x-www-form-urlencoded', 'a=1&b=x+y&c=%C3%BC', { a: '1', b: 'x y', c: 'ü' }],
+  ['a form in capitals', 'Application/X-WWW-Form-Urlencoded; Charset=UTF-8', 'a=1', { a: '1' }],
+  [
+    'a form with repeated fields',
+    'application/x-www-form-urlencoded',
+    'a=1&b=2&a=&__proto__=x',
+    JSON.parse('{"a":["1",""],"b":"2","__proto__":"x"}'),
+  ],
+  ['JSON with a byte order mark', 'application/json', '\uFEFF{"a":1}', { a: 1 }],
   ['text', 'text/plain', 'plain ü', 'plain ü'],
   ['JSON that is none', 'application/json', '{"a":', '{"a":'],
 ]
