@@ -3,6 +3,7 @@ import { AppError, messageOf } from '../errors.ts'
 import { pauseAfter } from '../loops/backoff.ts'
 import { Growth } from './growth.ts'
 import type { Job } from './openRun.ts'
+import { isChildRun, RunQueue, type Waiting } from './runQueue.ts'
 import { SupervisedChild } from './supervisedChild.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
@@ -38,18 +39,10 @@ export interface LanePool {
 /** Consecutive starts of a child that may fail before the runs that wait for it are rejected. */
 const MAX_STARTS = 8
 
-/** A queued job. The queue skips it if it was settled in the meantime. */
-interface Waiting {
-  readonly job: Job
-  readonly reject: (error: unknown) => void
-  /** Present when a child had room, and had none when the input was loaded. */
-  readonly input?: Input
-}
-
 /**
  * Owns the runs of one lane (environment, project, build and rights): the queue, the children that take runs, and draining ones.
- * L1: at most one child starts at a time. L2: the queue is first in, first out; a job that lost its room in a child comes
- * first. L3: a child that did not become ready fails no run, because it ran no user code: the queue waits for the next one.
+ * L1: at most one child starts at a time. L2: child runs go before the runs that may wait for them, also into children that
+ * are full for the others, so parents never block their child runs. L3: a child that did not become ready fails no run, because it ran no user code: the queue waits for the next one.
  * L4: a lane has one child that takes runs until that is full; the oldest child with room takes the next run, so that the
  * others become idle. Evaluated code has only one, which keeps its sessions.
  */
@@ -62,8 +55,7 @@ export class Lane {
   readonly #taking = new Set<SupervisedChild>()
   readonly #growth: Growth | null
   #starting = false
-  #queue: Waiting[] = []
-  #head = 0
+  readonly #queue = new RunQueue()
   /** Jobs with a place in a child whose input is being loaded. */
   #loading = 0
   /** Consecutive crashes without a completed run between them. */
@@ -99,15 +91,12 @@ export class Lane {
 
   /** The runs that wait for a child or for room in it. */
   get waiting(): number {
-    let waiting = this.#loading
-    for (let at = this.#head; at < this.#queue.length; at++) if (!this.#queue[at]?.job.settled) waiting++
-    return waiting
+    return this.#loading + this.#queue.waiting().length
   }
 
   /** Whether the pool may drop this lane: it has no child and no queue, and its backoff is over. */
   isEmpty(now: number): boolean {
-    if (this.children > 0 || this.#starting || this.#loading > 0 || this.#head < this.#queue.length)
-      return false
+    if (this.children > 0 || this.#starting || this.#loading > 0 || !this.#queue.isEmpty) return false
     return this.#crashes === 0 || now - this.#crashedAt > this.#pool.options.maxBackoffMs
   }
 
@@ -118,7 +107,7 @@ export class Lane {
 
   /** `reject` receives failures that user code did not cause: a missing build, or a process that cannot start. */
   submit(job: Job, reject: (error: unknown) => void): void {
-    this.#queue.push({ job, reject })
+    this.#queue.add({ job, reject })
     this.#pump()
   }
 
@@ -141,32 +130,26 @@ export class Lane {
   }
 
   #pump(): void {
-    for (;;) {
-      const waiting = this.#queue[this.#head]
-      if (!waiting) break
+    for (let waiting = this.#queue.first; waiting; waiting = this.#queue.first) {
       const { settled } = waiting.job
       if (!settled && this.#taking.size === 0) return this.warm()
-      if (!settled && this.#room <= this.#loading) return this.#wakeOne()
-      this.#head++
-      if (this.#head >= 1024 && this.#head * 2 >= this.#queue.length) {
-        this.#queue = this.#queue.slice(this.#head)
-        this.#head = 0
-      }
+      if (!settled && this.#roomFor(waiting) <= this.#loading) return this.#wakeOne()
+      this.#queue.shift()
       if (!settled) void this.#begin(waiting) // last, because a child that starts to drain calls this method again
     }
-    this.#queue = []
-    this.#head = 0
   }
 
-  get #room(): number {
-    let room = 0
-    for (const child of this.#taking) room += child.room
-    return room
+  /** The room in all children. A job with its input holds a place, so it has as much room as a child run. */
+  #roomFor(waiting: Waiting): number {
+    const room = waiting.input === undefined ? roomFor(waiting) : roomForChildRuns
+    let sum = 0
+    for (const child of this.#taking) sum += Math.max(0, room(child))
+    return sum
   }
 
   /** Whether runs wait because each child has as many as it may have. */
   get #isFull(): boolean {
-    if (this.#starting || this.#head >= this.#queue.length || this.#taking.size === 0) return false
+    if (this.#starting || this.#queue.isEmpty || this.#taking.size === 0) return false
     for (const child of this.#taking) if (!child.isFull) return false
     return true
   }
@@ -175,14 +158,9 @@ export class Lane {
     for (const child of this.#taking) if (child.wake(this.#pool.now())) return
   }
 
-  /** Puts a job before all others (L2): it holds a place, which they may need. */
-  #putBack(waiting: Waiting): void {
-    if (this.#head > 0) this.#queue[--this.#head] = waiting
-    else this.#queue.unshift(waiting)
-  }
-
   /** Sends the job to a child that has room for it, or puts it back if no child has room any more. */
-  async #begin({ job, reject, input: loaded }: Waiting): Promise<void> {
+  async #begin(waiting: Waiting): Promise<void> {
+    const { job, reject, input: loaded } = waiting
     this.#loading++
     let input: Input
     try {
@@ -194,11 +172,13 @@ export class Lane {
     }
     this.#loading--
     if (job.settled) return this.#pump()
-    const child = [...this.#taking].find(({ room }) => room > 0) // L4
+    const taking = [...this.#taking]
+    const room = roomFor(waiting)
+    const child = taking.find((child) => room(child) > 0) ?? taking.find((child) => child.room > 0) // L4
     if (child) child.invoke(job, input, this.#pool.now())
     else if (this.#closed) reject(closed())
     else {
-      this.#putBack({ job, reject, input })
+      this.#queue.putBack({ job, reject, input })
       this.#pump()
     }
   }
@@ -282,12 +262,15 @@ export class Lane {
   }
 
   #rejectAll(error: unknown): void {
-    const waiting = this.#queue.slice(this.#head)
-    this.#queue = []
-    this.#head = 0
-    for (const { job, reject } of waiting) if (!job.settled) reject(error)
+    for (const { reject } of this.#queue.takeAll()) reject(error)
   }
 }
+
+const roomForChildRuns = ({ room }: SupervisedChild): number => room
+
+/** The room of a child for what the run is. */
+const roomFor = (waiting: Waiting): ((child: SupervisedChild) => number) =>
+  isChildRun(waiting) ? roomForChildRuns : ({ roomForOthers }) => roomForOthers
 
 /** The error of a run that no child had received when the runtime was closed. */
 export const closed = (): AppError => new AppError('unavailable', 'The runtime was closed')

@@ -29,7 +29,7 @@ const MAX_ID = 2 ** 47
 
 const UNREAD = 'The process did not read the replies to its requests'
 
-/** Limits the runs that wait for child runs: at most this many for each one that may work. */
+/** Limits the runs that wait for child runs: at this many for each one that may work, only child runs begin. */
 const AWAITING_PER_RUN = 10
 
 /**
@@ -103,14 +103,17 @@ export class SupervisedChild {
    */
   get room(): number {
     if (!this.#isOpen) return 0
-    const { runsPerChild } = this.#options
-    const working = this.#active.size - this.#awaitingRuns
-    return Math.min(runsPerChild - working, runsPerChild * AWAITING_PER_RUN - this.#active.size)
+    return this.#options.runsPerChild - (this.#active.size - this.#awaitingRuns)
   }
 
-  /** Whether it answers and accepts no more runs. */
+  /** The number of those for which no run waits. They must leave memory to the child runs that they may start. */
+  get roomForOthers(): number {
+    return Math.min(this.room, this.#options.runsPerChild * AWAITING_PER_RUN - this.#active.size)
+  }
+
+  /** Whether it answers and accepts no more runs, or only child runs. */
   get isFull(): boolean {
-    return this.#isOpen && this.room <= 0
+    return this.#isOpen && this.roomForOthers <= 0
   }
 
   get #isOpen(): boolean {

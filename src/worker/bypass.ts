@@ -5,11 +5,12 @@ import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Directory } from '../projections/directory.ts'
 import { needsRoom } from './heldDeliveries.ts'
+import { type Line, lineOfEvent } from './lines.ts'
 
 /** Claims in progress at a time. */
 const CONCURRENT = 32
 
-/** The log is read again for an organization that was passed over, at most once in this time, milliseconds. */
+/** The log is read again for a line that was passed over, at most once in this time, milliseconds. */
 const AGAIN_MS = 1000
 
 interface Deps {
@@ -20,22 +21,22 @@ interface Deps {
 
 /** How a worker claims events before their delivery. */
 export interface ClaimsAhead {
-  /** Whether a run of the organization may be claimed now. */
-  mayClaim(org_id: string): boolean
+  /** Whether a run of the line may be claimed now. */
+  mayClaim(line: Line): boolean
   /** Claims what the event starts and begins it. Never rejects. */
-  claim(org_id: string, event: Recorded): Promise<void>
+  claim(line: Line, event: Recorded): Promise<void>
 }
 
 /**
- * Claims the events of other organizations while held deliveries of some fill the window of the consumer group. It reads
+ * Claims the events of other lines while held deliveries of some fill the window of the consumer group. It reads
  * the log ahead of the group, which delivers the same events later, finds them claimed and acknowledges them. It is only
  * a shortcut: without it, events wait longer, and none is lost.
  */
 export class Bypass {
   readonly #deps: Deps
   readonly #host: ClaimsAhead
-  /** For organizations that were passed over: a position before their first event that was not claimed. */
-  readonly #passed = new Map<string, Cursor>()
+  /** For lines that were passed over: a position before their first event that was not claimed. */
+  readonly #passed = new Map<Line, Cursor>()
   #reading: AbortController | undefined
 
   constructor(deps: Deps, host: ClaimsAhead) {
@@ -90,10 +91,11 @@ export class Bypass {
       for await (const { events, cursor } of this.#deps.store.subscribe({ after, types, signal: until })) {
         for (const event of events) {
           const org_id = this.#deps.views.directory.orgIdOf(event.metadata.env_id ?? '')
-          if (needsRoom(event) && !this.#host.mayClaim(org_id)) {
-            if (!this.#passed.has(org_id)) this.#passed.set(org_id, before)
+          const line = lineOfEvent(org_id, event)
+          if (needsRoom(event) && !this.#host.mayClaim(line)) {
+            if (!this.#passed.has(line)) this.#passed.set(line, before)
           } else {
-            const claim = this.#host.claim(org_id, event).finally(() => claiming.delete(claim))
+            const claim = this.#host.claim(line, event).finally(() => claiming.delete(claim))
             claiming.add(claim)
             if (claiming.size >= CONCURRENT) await Promise.race(claiming)
           }
@@ -110,11 +112,11 @@ export class Bypass {
     return passed
   }
 
-  /** The first position of an organization that was passed over and has room now. */
+  /** The first position of a line that was passed over and has room now. */
   #passedWithRoom(): Cursor | undefined {
     let first: Cursor | undefined
-    for (const [org_id, position] of this.#passed)
-      if (this.#host.mayClaim(org_id) && (first === undefined || position < first)) first = position
+    for (const [line, position] of this.#passed)
+      if (this.#host.mayClaim(line) && (first === undefined || position < first)) first = position
     return first
   }
 }

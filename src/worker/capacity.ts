@@ -9,7 +9,7 @@ export const SLOTS_PER_FREE = 7
 /** Evaluated code of this length counts as one more waiting run. */
 export const WEIGHT_CHARACTERS = 4096
 
-/** Waiting runs of an organization that keep their input, of up to 64 KiB, in memory. */
+/** Waiting runs of a line that keep their input, of up to 64 KiB, in memory. */
 export const INPUTS_IN_HAND = 64
 
 /** Maximum number of received deliveries without a claim. */

@@ -8,6 +8,7 @@ import { throttled } from '../loops/throttled.ts'
 import { CONTENT_BYTES, CONTENT_WAIT_MS, INPUTS_IN_HAND, WEIGHT_CHARACTERS } from './capacity.ts'
 import { type Execution, type ExecutionDeps, LOST, RETURNED } from './execution.ts'
 import { InProgress } from './inProgress.ts'
+import { type Line, lineOf, othersOf } from './lines.ts'
 import { OutageWait } from './outageWait.ts'
 import { RunMeter } from './runMeter.ts'
 import { RunPlaces } from './runPlaces.ts'
@@ -83,29 +84,28 @@ export class Executions {
 
   /** Whether one more run of the organization may wait or begin here. */
   hasRoom(org_id: string): boolean {
-    return this.#places.hasRoom(org_id)
+    return this.#places.hasRoom(othersOf(org_id))
   }
 
   /** Whether runs of the organization wait here for places that other runs have: another worker is better for it. */
   isFullFor(org_id: string): boolean {
-    return (
-      !this.hasRoom(org_id) || (this.#places.weightOf(org_id) > 0 && this.#deps.runtime.isFullFor(org_id))
-    )
+    const isWaiting = this.#places.weightOf(othersOf(org_id)) > 0
+    return !this.hasRoom(org_id) || (isWaiting && this.#deps.runtime.isFullFor(org_id))
   }
 
-  /** Whether a run of the organization may be claimed: if none waits here, one waits for its turn. */
-  mayClaim(org_id: string): boolean {
-    return this.#places.weightOf(org_id) === 0 || this.hasRoom(org_id)
+  /** Whether a run of the line may be claimed: if none waits here, one waits for its turn. */
+  mayClaim(line: Line): boolean {
+    return this.#places.weightOf(line) === 0 || this.#places.hasRoom(line)
   }
 
   /** Counts the runs of a claim in progress as waiting ones: an event can have thousands of handlers. */
-  async claiming<T>(org_id: string, claim: () => Promise<T>, runs = 1): Promise<T> {
-    this.#places.wait(org_id, runs)
+  async claiming<T>(line: Line, claim: () => Promise<T>, runs = 1): Promise<T> {
+    this.#places.wait(line, runs)
     this.inProgress.begin()
     try {
       return await claim()
     } finally {
-      this.#places.wait(org_id, -runs)
+      this.#places.wait(line, -runs)
       this.inProgress.end()
       this.#deps.changed()
     }
@@ -136,9 +136,11 @@ export class Executions {
     const { run_id, target } = plan
     if (this.has(run_id)) return
     this.#begun.set(run_id, true)
+    const org_id = this.#deps.views.directory.orgIdOf(envIdOf(carrier))
     const execution: Execution = {
       plan,
-      org_id: this.#deps.views.directory.orgIdOf(envIdOf(carrier)),
+      org_id,
+      line: lineOf(org_id, plan),
       weight: 'code' in target ? 1 + Math.floor(target.code.length / WEIGHT_CHARACTERS) : 1,
       cancel: new AbortController(),
       state: 'waiting',
@@ -148,7 +150,7 @@ export class Executions {
       awaited: 0,
     }
     this.#executions.set(run_id, execution)
-    this.#places.wait(execution.org_id, execution.weight)
+    this.#places.wait(execution.line, execution.weight)
     const cause = {
       env_id: envIdOf(carrier),
       correlation_id: carrier.metadata.correlation_id,
@@ -219,8 +221,8 @@ export class Executions {
     return parent_run_id !== undefined && this.#executions.has(parent_run_id)
   }
 
-  /** Only the first waiting runs of an organization keep their input in memory; the others read it again. */
-  #inHand(plan: RunPlan, carrier: Recorded, { org_id }: Execution): Recorded | null {
-    return this.#places.weightOf(org_id) <= INPUTS_IN_HAND || !plan.input_at ? carrier : null
+  /** Only the first waiting runs of a line keep their input in memory; the others read it again. */
+  #inHand(plan: RunPlan, carrier: Recorded, { line }: Execution): Recorded | null {
+    return this.#places.weightOf(line) <= INPUTS_IN_HAND || !plan.input_at ? carrier : null
   }
 }

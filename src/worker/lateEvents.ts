@@ -6,6 +6,7 @@ import type { EventStore } from '../ports/eventStore.ts'
 import type { Directory } from '../projections/directory.ts'
 import type { ClaimsAhead } from './bypass.ts'
 import { needsRoom } from './heldDeliveries.ts'
+import { lineOfEvent, othersOf } from './lines.ts'
 import { type Late, takenAs, type UntakenEvents } from './untakenEvents.ts'
 
 /** Default age from which on a worker takes an event that was delivered to another one, milliseconds. */
@@ -53,7 +54,7 @@ export class LateEvents {
   }
 
   #isWanted(id: string, env_id: string | null): boolean {
-    if (env_id !== null && !this.#host.mayClaim(this.#orgOf(env_id))) return false
+    if (env_id !== null && !this.#host.mayClaim(othersOf(this.#orgOf(env_id)))) return false
     return clock.monotonic() - (this.#tried.get(id) ?? -Infinity) >= AGAIN_MS
   }
 
@@ -72,9 +73,9 @@ export class LateEvents {
   }
 
   async #claim(event: Recorded): Promise<void> {
-    const org_id = this.#orgOf(event.metadata.env_id ?? '')
-    if (needsRoom(event) && !this.#host.mayClaim(org_id)) return
+    const line = lineOfEvent(this.#orgOf(event.metadata.env_id ?? ''), event)
+    if (needsRoom(event) && !this.#host.mayClaim(line)) return
     this.#tried.set(takenAs(event), clock.monotonic())
-    await this.#host.claim(org_id, event)
+    await this.#host.claim(line, event)
   }
 }

@@ -21,6 +21,7 @@ import { Executions } from './executions.ts'
 import { FailedClaims } from './failedClaims.ts'
 import { HeldDeliveries, needsRoom } from './heldDeliveries.ts'
 import { LateEvents } from './lateEvents.ts'
+import { type Line, lineOfEvent, orgOf, othersOf } from './lines.ts'
 import { PauseWatch } from './pauseWatch.ts'
 import { Registration } from './registration.ts'
 import type { UntakenEvents } from './untakenEvents.ts'
@@ -71,8 +72,8 @@ const ROOMY = IN_FLIGHT / 4
  * W5: a worker that was declared lost (for example after a pause) ends all claims of its old id. It claims again only when
  * its new id is registered, because recovery ends the runs of workers that are not. After a pause it claims nothing, and begins
  * no code that may start only once, until it has read in the log whether it was declared lost.
- * W6: the events of an organization do not wait for those of another: deliveries of an organization without room are held,
- * and while they fill the window, the others' events are claimed ahead of it.
+ * W6: the events of an organization do not wait for those of another, and child runs do not wait for the runs that may wait
+ * for them: deliveries of a line without room are held, and while they fill the window, the others' are claimed ahead of it.
  * W7: an event does not wait for a worker that is paused or does not hear: after some seconds, another worker takes it.
  * W8: a worker that stops leaves nothing behind: it returns what has not begun, and ends the rest. Otherwise it does not
  * say that it stopped, and recovery ends what is left.
@@ -118,8 +119,8 @@ export class Worker implements Claimer {
     }
     this.#claims = new Claims(deps, claimant, options.answeredMs)
     const ahead: ClaimsAhead = {
-      mayClaim: (org_id) => this.#mayClaim(org_id),
-      claim: (org_id, event) => this.#claimAhead(org_id, event),
+      mayClaim: (line) => this.#mayClaim(line),
+      claim: (line, event) => this.#claimAhead(line, event),
     }
     this.#bypass = new Bypass(deps, ahead)
     const { untaken } = options
@@ -199,7 +200,8 @@ export class Worker implements Claimer {
   claiming<T>(id: string, append: () => Promise<T>, of?: { env_id: string; runs: number }): Promise<T> {
     const during = () => this.#direct.during(id, append)
     if (!of) return during()
-    return this.#executions.claiming(this.#deps.views.directory.orgIdOf(of.env_id), during, of.runs)
+    const line = othersOf(this.#deps.views.directory.orgIdOf(of.env_id))
+    return this.#executions.claiming(line, during, of.runs)
   }
 
   execute(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void {
@@ -212,19 +214,19 @@ export class Worker implements Claimer {
     for (const plan of plans) this.#executions.begin(plan, carrier, worker_id, isLost)
   }
 
-  #mayClaim(org_id: string): boolean {
-    return this.isOpen && this.#executions.mayClaim(org_id)
+  #mayClaim(line: Line): boolean {
+    return this.isOpen && this.#executions.mayClaim(line)
   }
 
   async #consume(signal: AbortSignal): Promise<void> {
     const options = { types: ['EventPublished', 'RunRequested'], inFlight: IN_FLIGHT, signal } as const
     for await (const delivery of this.#deps.store.consume('workers', options)) {
       if (signal.aborted) return // the unacknowledged event is delivered to another worker
-      const org_id = this.#orgOf(delivery.event)
-      if (!needsRoom(delivery.event)) this.#take(org_id, delivery)
-      else if (!this.#held.has(org_id) && this.#mayClaim(org_id)) this.#take(org_id, delivery)
+      const line = this.#lineOf(delivery.event)
+      if (!needsRoom(delivery.event)) this.#take(line, delivery)
+      else if (!this.#held.has(line) && this.#mayClaim(line)) this.#take(line, delivery)
       else {
-        this.#held.add(org_id, delivery)
+        this.#held.add(line, delivery)
         if (this.#held.size >= FULL) this.#bypass.open(delivery.event.cursor) // W6
       }
     }
@@ -232,13 +234,13 @@ export class Worker implements Claimer {
 
   #takeHeld(): void {
     if (this.#held.size === 0 || !this.isOpen) return
-    for (const [org_id, delivery] of this.#held.ready((org_id) => this.#mayClaim(org_id)))
-      this.#take(org_id, delivery)
+    for (const [line, delivery] of this.#held.ready((line) => this.#mayClaim(line)))
+      this.#take(line, delivery)
     if (this.#held.size < ROOMY) this.#bypass.close()
   }
 
   /** Claims an event before its delivery, as far as the worker has room. The delivery claims the rest, or all if this fails. */
-  async #claimAhead(org_id: string, event: Recorded): Promise<void> {
+  async #claimAhead(line: Line, event: Recorded): Promise<void> {
     const id = subjectOf(event)
     if (await this.#direct.has(id)) return
     const claim = async (): Promise<boolean> => {
@@ -250,7 +252,7 @@ export class Worker implements Claimer {
     }
     try {
       const runs = this.#runsOf(event)
-      while (!(await this.#executions.claiming(org_id, claim, runs)) && this.#mayClaim(org_id));
+      while (!(await this.#executions.claiming(line, claim, runs)) && this.#mayClaim(line));
     } catch (error) {
       this.#deps.logger.warn('An event could not be claimed ahead of its delivery', {
         event: event.id,
@@ -259,13 +261,14 @@ export class Worker implements Claimer {
     }
   }
 
-  #orgOf({ metadata }: Recorded): string {
-    return this.#deps.views.directory.orgIdOf(metadata.env_id ?? '') // a fact without one fails when it is claimed
+  #lineOf(event: Recorded): Line {
+    const { env_id = '' } = event.metadata // a fact without one fails when it is claimed
+    return lineOfEvent(this.#deps.views.directory.orgIdOf(env_id), event)
   }
 
-  #take(org_id: string, delivery: Delivery): void {
+  #take(line: Line, delivery: Delivery): void {
     const runs = this.#runsOf(delivery.event)
-    void this.#executions.claiming(org_id, () => this.#claimDelivered(org_id, delivery), runs)
+    void this.#executions.claiming(line, () => this.#claimDelivered(line, delivery), runs)
   }
 
   /** The number of runs that the next claim of an event starts, as far as this node knows. */
@@ -276,17 +279,17 @@ export class Worker implements Claimer {
     return Math.min(PART_RUNS, Math.max(1, handlers))
   }
 
-  async #claimDelivered(org_id: string, delivery: Delivery): Promise<void> {
+  async #claimDelivered(line: Line, delivery: Delivery): Promise<void> {
     const { event } = delivery
     if (await this.#direct.has(subjectOf(event))) return delivery.ack()
-    const turn = this.#deps.turns.take(org_id)
+    const turn = this.#deps.turns.take(orgOf(line))
     if (turn) await turn
-    if (!this.isOpen) return this.#held.add(org_id, delivery)
+    if (!this.isOpen) return this.#held.add(line, delivery)
     const worker_id = this.worker_id
     try {
       const { plans, isLast } = await this.#claims.claim(event, worker_id)
       if (isLast) delivery.ack() // W2
-      else this.#held.add(org_id, delivery) // W9
+      else this.#held.add(line, delivery) // W9
       this.#begin(plans, event, worker_id)
     } catch (error) {
       void this.#failed.settle(delivery, error) // it may wait for long
@@ -347,7 +350,7 @@ export class Worker implements Claimer {
   async #claimChildrenOf(parent: RunPlan): Promise<void> {
     try {
       for (const requested of await requestedChildren(this.#deps, parent))
-        await this.#claimAhead(this.#orgOf(requested), requested)
+        await this.#claimAhead(this.#lineOf(requested), requested)
     } catch (error) {
       this.#deps.logger.warn('The child runs of a run could not be read', {
         run_id: parent.run_id,

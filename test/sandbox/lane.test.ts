@@ -35,4 +35,33 @@ lane(
   },
 )
 
+/** Parents that each wait for a child run, which the host starts. */
+const PARENTS = {
+  'main.ts': `
+    import { run } from 'svc'
+    export const parent = () => run('main/child')
+    export const child = () => 'grown'
+  `,
+}
+const CHILD = { run_type: 'run' } as const
+
+lane(
+  'begin before their own parents do, also if as many parents wait for them as a process accepts',
+  async () => {
+    const { runtime, invoke } = await openWorkbench(PARENTS, { runsPerChild: 1, maxChildren: 1 })
+    const asked: Promise<void>[] = []
+    const { promise: allAsked, resolve } = Promise.withResolvers<void>()
+    const parents = Array.from({ length: 15 }, () =>
+      invoke('main/parent', {
+        onHostCall: () => {
+          if (asked.push(allAsked) === 10) resolve()
+          return allAsked.then(() => resultOf(invoke('main/child', { run: CHILD })))
+        },
+      }),
+    )
+    for (const parent of parents) assert.is(await resultOf(parent), 'grown')
+    await runtime.close()
+  },
+)
+
 lane.run()

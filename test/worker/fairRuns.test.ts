@@ -143,6 +143,30 @@ fair('claims the waiting runs of a flood one by one as its runs begin', async (c
   await worker.stop({ drainMs: 10 })
 })
 
+fair(
+  'claims the child runs that its runs wait for, although parents wait in all of its room',
+  async (context) => {
+    const { node } = context
+    const { worker, invocations } = openWorker(node, { maxConcurrentRuns: 2 })
+    await worker.start()
+    const parent = runOf(context, 'flood')
+    await worker.take(parent)
+    for (let n = 0; n < 400; n++) await request(context, 'flood')
+    await until(() => !worker.hasRoom('flood'))
+    const { plan, cause } = runOf(context, 'flood')
+    const { run_id: parent_run_id, stream_id } = parent.plan
+    const child = { ...plan, parent_run_id, stream_id, run_type: 'run' } as const
+    const input = { kind: 'args', value: [] } as const
+    await node.aggregates.streams.handle(
+      streamOf.stream(stream_id),
+      { type: 'RequestRun', env_id: 'flood', plan: child, input, create: false },
+      cause,
+    )
+    await until(() => invocations.some(({ run }) => run.run_id === plan.run_id))
+    await worker.stop({ drainMs: 10 })
+  },
+)
+
 fair('counts only runs that a child has started as concurrent', async (context) => {
   const { worker, invocations } = openWorker(context.node, { maxConcurrentRuns: 2 })
   for (let n = 0; n < 2; n++) await worker.take(runOf(context, 'flood'))
