@@ -22,7 +22,7 @@ export interface LanePool {
   readonly unpacked: (build: LaneRef) => Promise<string>
   now(): number
   /** Resolves when one more child of the organization may start. The lane frees the place when the child has ended. */
-  takePlace(org_id: string): Promise<void>
+  takePlace(lane: Lane): Promise<void>
   givePlaceBack(org_id: string): void
   /** Whether one more child of the organization may start now. */
   hasPlaceFor(org_id: string): boolean
@@ -44,13 +44,16 @@ const MAX_STARTS = 8
  * L1: at most one child starts at a time. L2: child runs go before the runs that may wait for them, also into children that
  * are full for the others, so parents never block their child runs. L3: a child that did not become ready fails no run, because it ran no user code: the queue waits for the next one.
  * L4: a lane has one child that takes runs until that is full; the oldest child with room takes the next run, so that the
- * others become idle. Evaluated code has only one, which keeps its sessions.
+ * others become idle. Evaluated code has only one, which keeps its sessions. L5: a child that gives up its place takes only child
+ * runs, which its runs may wait for, if no other child takes them; another one starts for the other runs when there is a place.
  */
 export class Lane {
   readonly #pool: LanePool
   readonly #build: LaneRef
   readonly #options: SandboxOptions
   readonly #draining = new Set<SupervisedChild>()
+  /** Those that give up their places (L5). */
+  readonly #yielding = new Set<SupervisedChild>()
   /** The oldest first. */
   readonly #taking = new Set<SupervisedChild>()
   readonly #growth: Growth | null
@@ -80,13 +83,31 @@ export class Lane {
     return this.#build.org_id
   }
 
+  get isForEvaluator(): boolean {
+    return this.#build.rights.evaluator !== undefined
+  }
+
+  /** Whether a child run waits for room. */
+  get hasChildRun(): boolean {
+    return this.#queue.hasChildRun
+  }
+
+  get all(): readonly SupervisedChild[] {
+    return [...this.#taking, ...this.#yielding, ...this.#draining]
+  }
+
+  /** Those that take all runs, the oldest first. */
+  get taking(): ReadonlySet<SupervisedChild> {
+    return this.#taking
+  }
+
   get children(): number {
-    return this.#draining.size + this.#taking.size
+    return this.all.length
   }
 
   /** The children with runs. */
   get busy(): number {
-    return [...this.#taking, ...this.#draining].filter(({ size }) => size > 0).length
+    return this.all.filter(({ size }) => size > 0).length
   }
 
   /** The runs that wait for a child or for room in it. */
@@ -117,23 +138,30 @@ export class Lane {
   }
 
   tick(now: number, elapsedMs: number): void {
-    for (const child of this.#taking) child.tick(now, elapsedMs)
-    for (const child of this.#draining) child.tick(now, elapsedMs)
+    for (const child of this.all) child.tick(now, elapsedMs)
     if (this.#growth?.isDue(now, this.#isFull) && this.#pool.hasPlaceFor(this.org_id)) void this.#start()
+  }
+
+  /** Makes a child give up its place (L5). */
+  yield(child: SupervisedChild): void {
+    if (!this.#taking.delete(child)) return
+    this.#yielding.add(child)
+    child.yield()
+    this.#pump()
   }
 
   close(): void {
     this.#closed = true
     clearTimeout(this.#wakeUp)
-    for (const child of [...this.#draining, ...this.#taking]) child.retire()
+    for (const child of this.all) child.retire()
     this.#rejectAll(closed())
   }
 
   #pump(): void {
     for (let waiting = this.#queue.first; waiting; waiting = this.#queue.first) {
       const { settled } = waiting.job
-      if (!settled && this.#taking.size === 0) return this.warm()
-      if (!settled && this.#roomFor(waiting) <= this.#loading) return this.#wakeOne()
+      if (!settled && this.#roomFor(waiting) <= this.#loading)
+        return this.#taking.size === 0 ? this.warm() : this.#wakeOne()
       this.#queue.shift()
       if (!settled) void this.#begin(waiting) // last, because a child that starts to drain calls this method again
     }
@@ -141,10 +169,18 @@ export class Lane {
 
   /** The room in all children. A job with its input holds a place, so it has as much room as a child run. */
   #roomFor(waiting: Waiting): number {
-    const room = waiting.input === undefined ? roomFor(waiting) : roomForChildRuns
+    const isOther = waiting.input === undefined && !isChildRun(waiting.job)
     let sum = 0
-    for (const child of this.#taking) sum += Math.max(0, room(child))
+    for (const child of this.#taking) sum += Math.max(0, isOther ? child.roomForOthers : child.room)
+    if (!isOther) for (const child of this.#yielding) sum += Math.max(0, child.room)
     return sum
+  }
+
+  /** The child that takes the run now. */
+  #childFor(job: Job): SupervisedChild | undefined {
+    const taking = [...this.#taking] // L4
+    const first = isChildRun(job) ? undefined : taking.find(({ roomForOthers }) => roomForOthers > 0)
+    return first ?? [...taking, ...this.#yielding].find(({ room }) => room > 0) // L5
   }
 
   /** Whether runs wait because each child has as many as it may have. */
@@ -172,9 +208,7 @@ export class Lane {
     }
     this.#loading--
     if (job.settled) return this.#pump()
-    const taking = [...this.#taking]
-    const room = roomFor(waiting)
-    const child = taking.find((child) => room(child) > 0) ?? taking.find((child) => child.room > 0) // L4
+    const child = this.#childFor(job)
     if (child) child.invoke(job, input, this.#pool.now())
     else if (this.#closed) reject(closed())
     else {
@@ -189,7 +223,7 @@ export class Lane {
     try {
       await this.#backOff()
       const dir = await this.#pool.unpacked(this.#build)
-      await this.#pool.takePlace(this.org_id)
+      await this.#pool.takePlace(this)
       placed = true
       if (this.#closed) throw closed()
       const { code } = this.#pool
@@ -230,13 +264,13 @@ export class Lane {
 
   #onFreed(child: SupervisedChild): void {
     if (child.proven) this.#crashes = 0
-    if (!this.#taking.has(child)) return
+    if (!this.#taking.has(child) && !this.#yielding.has(child)) return
     this.#pump()
     if (child.idle && this.#loading === 0) this.#pool.onIdle()
   }
 
   #onDraining(child: SupervisedChild): void {
-    if (!this.#taking.delete(child)) return
+    if (!this.#taking.delete(child) && !this.#yielding.delete(child)) return
     this.#draining.add(child)
     this.#pump()
   }
@@ -248,6 +282,7 @@ export class Lane {
       this.#crashedAt = this.#pool.now()
     }
     this.#taking.delete(child)
+    this.#yielding.delete(child)
     this.#draining.delete(child)
     this.#pool.givePlaceBack(this.org_id)
     if (!child.wasReady && !this.#closed && this.#taking.size === 0 && ++this.#failedStarts >= MAX_STARTS)
@@ -265,12 +300,6 @@ export class Lane {
     for (const { reject } of this.#queue.takeAll()) reject(error)
   }
 }
-
-const roomForChildRuns = ({ room }: SupervisedChild): number => room
-
-/** The room of a child for what the run is. */
-const roomFor = (waiting: Waiting): ((child: SupervisedChild) => number) =>
-  isChildRun(waiting) ? roomForChildRuns : ({ roomForOthers }) => roomForOthers
 
 /** The error of a run that no child had received when the runtime was closed. */
 export const closed = (): AppError => new AppError('unavailable', 'The runtime was closed')

@@ -13,8 +13,13 @@ export interface SandboxLimits {
   readonly growAfterMs: number
   /** The processors that must be idle for it, on average; 0.5: half of one. */
   readonly growIdle: number
-  /** Concurrent children of all organizations. A build that needs another child waits until it gets a place. */
+  /**
+   * Concurrent children of all organizations. A build that needs another child waits until it gets a place. As many more may
+   * exist while runs wait for child runs that have no child.
+   */
   readonly maxChildren: number
+  /** A lane that has waited for a place for this long gets that of a child which has taken runs for as long. */
+  readonly shareAfterMs: number
   /** Idle children kept warm. */
   readonly maxIdle: number
   /** A child that is idle for longer is ended. */
@@ -72,6 +77,7 @@ export const DEFAULT_OPTIONS: SandboxOptions = {
   growAfterMs: 1000,
   growIdle: 0.5,
   maxChildren: childrenFor(Math.min(totalmem(), process.constrainedMemory() || Infinity)),
+  shareAfterMs: 5000,
   maxIdle: 8,
   idleMs: 600_000,
   replaceAfterRuns: 100_000,

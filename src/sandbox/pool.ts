@@ -1,6 +1,6 @@
 import { clock } from '../clock.ts'
 import { BoundedMap } from '../boundedMap.ts'
-import { FairPlaces } from '../loops/fairPlaces.ts'
+import { ChildPlaces } from './childPlaces.ts'
 import type { Job } from './openRun.ts'
 import { closed, Lane, laneKeyOf, type LanePool, unavailable } from './lane.ts'
 import type { SandboxOptions } from './limits.ts'
@@ -15,9 +15,6 @@ export interface PoolDeps {
   readonly unpacked: (build: BuildRef) => Promise<string>
 }
 
-/** An organization has at most this many children for each free place, so it leaves some to the others. */
-const PLACES_PER_FREE = 2
-
 interface IdleChild {
   readonly org_id: string
   readonly child: SupervisedChild
@@ -27,15 +24,15 @@ interface IdleChild {
 const SUSPECTS = 4096
 
 /**
- * Owns the lanes, so that no child serves two environments, projects or sets of rights. At most `maxChildren` children
- * exist at a time, shared fairly between organizations (decision 0025); one timer checks all deadlines.
+ * Owns the lanes, so that no child serves two environments, projects or sets of rights. Organizations share the places for
+ * children (`ChildPlaces`); one timer checks all deadlines.
  */
 export class Pool implements LanePool {
   readonly options: SandboxOptions
   readonly code: ChildCode
   readonly unpacked: PoolDeps['unpacked']
   readonly #lanes = new Map<string, Lane>()
-  readonly #places: FairPlaces
+  readonly #places: ChildPlaces
   /** The chains of runs that may have ended their process. */
   readonly #suspects = new BoundedMap<string, true>(SUSPECTS)
   #timer: NodeJS.Timeout | undefined
@@ -48,7 +45,7 @@ export class Pool implements LanePool {
     this.options = options
     this.code = code
     this.unpacked = unpacked
-    this.#places = new FairPlaces({ total: options.maxChildren, perFree: PLACES_PER_FREE })
+    this.#places = new ChildPlaces(options)
   }
 
   get children(): number {
@@ -139,10 +136,10 @@ export class Pool implements LanePool {
     return this.#places.waitsFor(org_id)
   }
 
-  async takePlace(org_id: string): Promise<void> {
-    if (this.#closed) return this.#places.retake(org_id)
-    if (this.#places.tryTake(org_id)) return
-    const placed = this.#places.take(org_id)
+  async takePlace(lane: Lane): Promise<void> {
+    if (this.#closed) return this.#places.force(lane.org_id)
+    if (this.#places.tryTake(lane.org_id)) return
+    const placed = this.#places.take(lane, this.now())
     this.#makeRoom()
     await placed
   }
@@ -196,6 +193,7 @@ export class Pool implements LanePool {
       lane.tick(now, elapsedMs)
       if (lane.isEmpty(now)) this.#lanes.delete(key)
     }
+    this.#places.tick(now, this.#lanes.values())
     this.#coolDown(now)
   }
 
@@ -217,7 +215,7 @@ export class Pool implements LanePool {
    * than the waiting one has.
    */
   #makeRoom(): void {
-    const [waiting] = this.#places.waiting
+    const waiting = this.#places.next
     if (waiting === undefined) return
     const least = this.#places.takenBy(waiting)
     let found: IdleChild | undefined

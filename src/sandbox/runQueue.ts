@@ -10,7 +10,7 @@ export interface Waiting {
 }
 
 /** Whether another run waits for this one. */
-export const isChildRun = ({ job }: Waiting): boolean => job.invocation.run.run_type === 'run'
+export const isChildRun = ({ invocation }: Job): boolean => invocation.run.run_type === 'run'
 
 /**
  * The runs of a lane that wait for a child. Q1: a job that was put back is first, because it holds a place that the others may
@@ -33,11 +33,11 @@ export class RunQueue {
 
   /** Whether a child run waits that was not settled in the meantime. */
   get hasChildRun(): boolean {
-    return this.waiting().some((waiting) => isChildRun(waiting))
+    return [...this.#putBack, ...this.#childRuns.all()].some(({ job }) => !job.settled && isChildRun(job))
   }
 
   add(waiting: Waiting): void {
-    const line = isChildRun(waiting) ? this.#childRuns : this.#others
+    const line = isChildRun(waiting.job) ? this.#childRuns : this.#others
     line.add(waiting)
   }
 

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { blaming, MAX_FRAME, ProtocolViolation } from './frames.ts'
 import type { SandboxOptions } from './limits.ts'
@@ -12,6 +13,7 @@ import { cpuShare } from './cpuShare.ts'
 import { Pulse } from './pulse.ts'
 import { HostCallReplies } from './hostCallReplies.ts'
 import { type Job, OpenRun } from './openRun.ts'
+import { isChildRun } from './runQueue.ts'
 import { RawJson } from '../events/rawJson.ts'
 import type { Input, Outcome } from '../ports/runtime.ts'
 
@@ -45,6 +47,10 @@ export class SupervisedChild {
   /** True when the service ended the child, so that no backoff is due. */
   retired = false
   wasReady = false
+  /** Monotonic milliseconds since when it takes runs; infinite before. */
+  readyAt = Infinity
+  /** True when it gives up its place: it ends after its last run. */
+  isYielding = false
   /** The reason for its end, as text. */
   ending = ''
   idleSince: number
@@ -114,6 +120,21 @@ export class SupervisedChild {
   /** Whether it answers and accepts no more runs, or only child runs. */
   get isFull(): boolean {
     return this.#isOpen && this.roomForOthers <= 0
+  }
+
+  /** Whether a run waits for a child run. */
+  get awaits(): boolean {
+    return this.#awaitingRuns > 0
+  }
+
+  /** Whether it has runs that all wait for child runs. */
+  get onlyAwaits(): boolean {
+    return this.awaits && this.#awaitingRuns === this.#active.size
+  }
+
+  /** Whether it has runs for which no other run waits. */
+  get hasOthers(): boolean {
+    return [...this.#active.values()].some(({ job }) => !isChildRun(job))
   }
 
   get #isOpen(): boolean {
@@ -204,6 +225,12 @@ export class SupervisedChild {
     this.#retireIfEmpty()
   }
 
+  /** Ends the child after its last run. Meanwhile it accepts child runs, because its runs may wait for them. */
+  yield(): void {
+    this.isYielding = true
+    this.#retireIfEmpty()
+  }
+
   /** Ends the child without a backoff. */
   retire(reason = 'The process was shut down'): void {
     this.retired = true
@@ -231,6 +258,7 @@ export class SupervisedChild {
         if (this.state !== 'starting') throw new ProtocolViolation('Expected `ready` only once, got it again')
         this.state = 'ready'
         this.wasReady = true
+        this.readyAt = clock.monotonic()
         return this.#listener.onReady()
       case 'result':
         this.proven = true
@@ -353,7 +381,7 @@ export class SupervisedChild {
   }
 
   #retireIfEmpty(): void {
-    if (this.state === 'draining' && this.#active.size === 0) this.retire()
+    if ((this.state === 'draining' || this.isYielding) && this.#active.size === 0) this.retire()
   }
 
   #onEnd(ending: Ending): void {
