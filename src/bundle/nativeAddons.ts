@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Metafile, Plugin } from 'esbuild'
+import { withoutBom } from '../text/withoutBom.ts'
 import { type BundleMessage, messageAbout } from './bundle.ts'
 
 /** Packages that find and load native code at run time, where their own imports would fail without a name. */
@@ -69,7 +70,7 @@ const rootOf = (path: string): string | null => PACKAGE.exec(path)?.[0] ?? null
 
 const readManifest = (dir: string): Manifest => {
   try {
-    return JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8')) as Manifest
+    return JSON.parse(withoutBom(readFileSync(join(dir, 'package.json'), 'utf8'))) as Manifest
   } catch {
     return {} // the bundler has reported it if it matters
   }

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { messageOf } from '../errors.ts'
+import { withoutBom } from '../text/withoutBom.ts'
 import { BundleFailed, type BundleMessage, messageAbout } from './bundle.ts'
 import { messagesOf } from './esbuildMessages.ts'
 
@@ -16,7 +17,7 @@ export interface Package {
 export const readPackage = (folder: string): Package | null => {
   const file = join(folder, PACKAGE)
   if (!existsSync(file)) return null
-  const text = textOf(file).replace(/^\uFEFF/, '') // npm ignores it too
+  const text = withoutBom(textOf(file)) // npm ignores it too
   const fields = parsed(text)
   if (isObject(fields)) return { text, fields }
   throw new BundleFailed([messageAbout(PACKAGE, 'expected an object')])

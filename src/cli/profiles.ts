@@ -4,6 +4,7 @@ import { adviceFor } from '../disk/fullDisk.ts'
 import { makeFolder } from '../disk/makeFolder.ts'
 import { isMissing } from '../disk/sync.ts'
 import { AppError, messageOf, unreadable } from '../errors.ts'
+import { withoutBom } from '../text/withoutBom.ts'
 
 /** An environment of a service that `svc login` has stored. */
 interface Profile {
@@ -58,7 +59,7 @@ const readStored = (dir: string): Stored | null => {
   const file = fileIn(dir)
   let text: string
   try {
-    text = readFileSync(file, 'utf8')
+    text = withoutBom(readFileSync(file, 'utf8'))
   } catch (error) {
     if (isMissing(error)) return null
     throw new AppError('bad_request', unreadable(file, error))

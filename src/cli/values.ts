@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { unreadable } from '../errors.ts'
 import { isId } from '../ids.ts'
 import { onOneLine } from '../logger.ts'
+import { withoutBom } from '../text/withoutBom.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 /** A value that is one of these words. */
@@ -44,7 +45,7 @@ export const json = (text: string): unknown => {
 
 const textIn = (file: string): string => {
   try {
-    return readFileSync(file, 'utf8')
+    return withoutBom(readFileSync(file, 'utf8'))
   } catch (error) {
     throw new WrongUsage(unreadable(onOneLine(file), error))
   }

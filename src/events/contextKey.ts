@@ -6,6 +6,9 @@ export const CONTEXT_KEY_PATTERN = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$'
 /** The rule in words, for error messages. */
 export const CONTEXT_KEY_RULE = '1 to 128 letters, digits, "_", "." and "-", beginning with a letter or "_"'
 
+/** Maximum bytes of a value, so that the sealed value fits inside a fact. */
+export const MAX_VALUE_BYTES = 32 << 10
+
 const KEY = new RegExp(CONTEXT_KEY_PATTERN)
 
 export const isContextKey = (key: unknown): key is string => typeof key === 'string' && KEY.test(key)

@@ -1,13 +1,11 @@
 import { AppError } from '../errors.ts'
+import { MAX_VALUE_BYTES } from '../events/contextKey.ts'
 import type { Keyring } from './keyring.ts'
 
 interface Place {
   readonly env_id: string
   readonly project_id: string
 }
-
-/** Maximum bytes of a value, so that the sealed value fits inside a fact. */
-export const MAX_VALUE_BYTES = 32 << 10
 
 /** Seals the value of a context variable for the log, bound to its project and key (I6). */
 export const sealVariable = async (

@@ -88,7 +88,7 @@ export const layers: readonly Layer[] = [
   { path: 'access/tokens', imports: [] },
   {
     path: 'secrets',
-    imports: [...facts, 'events/mask', 'events/streams', 'access/tokens'],
+    imports: [...facts, 'events/contextKey', 'events/mask', 'events/streams', 'access/tokens'],
     types: ['domain'],
   },
   { path: 'projections', imports: [...facts], types: ['content'] },
@@ -179,6 +179,7 @@ export const layers: readonly Layer[] = [
     imports: [
       'errors',
       'logger',
+      'text',
       'builds',
       'sandbox',
       'sandbox/likelyFile',
@@ -479,6 +480,7 @@ export const layers: readonly Layer[] = [
       'bundle',
       'client',
       'domain/functionChanges',
+      'events/contextKey',
       'clock',
       'disk',
       'errors',

@@ -259,10 +259,42 @@ test('keeps context variables equal to the lines of .env.svc, and shows no value
       ['.env.svc', 7],
     ],
   )
+  writeFileSync(join(folder, '.env.svc'), '\uFEFFPAYMENT_KEY=other-value\nNEW_KEY=1\n')
+  assert.equal((await dev.next('secrets'))['set'], ['PAYMENT_KEY'], 'an editor of Windows wrote the file')
   rmSync(join(folder, '.env.svc'))
   assert.equal((await dev.next('secrets'))['removed'], ['NEW_KEY', 'PAYMENT_KEY'])
   assert.equal(await keys(), ['BY_HAND'])
   assert.not.match(dev.out() + dev.err(), /eight888|other-value/)
+})
+
+test('deploys the code beside a wrong .env.svc, and names its lines until it is right', async (context) => {
+  const { folder, dev, api } = context
+  const text = (key: string) => `${key}=1\nPAYMENT_KEY=${'x'.repeat(40_000)}\n`
+  const wrong = async () => {
+    const { messages } = await dev.next('failed')
+    return (messages as { text: string; file: string; line: number }[]).map(
+      (each) => `${each.file}:${each.line}: ${each.text}`,
+    )
+  }
+  const refusals = [
+    '.env.svc:1: expected a key of 1 to 128 letters, digits, "_", "." and "-", beginning with a letter or "_" before =',
+    '.env.svc:2: PAYMENT_KEY: expected at most 32768 bytes, got 40000',
+  ]
+  writeFileSync(join(folder, '.env.svc'), text('1A'))
+  assert.equal(await wrong(), refusals)
+  save(folder, 'src/version.ts', versionIs(500))
+  await dev.next('live')
+  assert.equal(await wrong(), refusals)
+  assert.is((await call(api, 'version/version')).result, 500)
+  save(folder, 'src/version.ts', 'export const version = (\n')
+  const both = await wrong()
+  assert.equal(both.slice(0, 2), refusals)
+  assert.match(both[2] ?? '', 'src/version.ts:2')
+  writeFileSync(join(folder, '.env.svc'), 'A=1\n')
+  assert.equal((await dev.next('secrets'))['set'], ['A'])
+  save(folder, 'src/version.ts', versionIs(501))
+  await dev.next('live')
+  assert.is((await call(api, 'version/version')).result, 501)
 })
 
 test('stops reading a run that does not exist', async ({ api }) => {

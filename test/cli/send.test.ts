@@ -1,7 +1,10 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import type { Run } from '../../src/client/index.ts'
 import { newId } from '../../src/ids.ts'
 import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { json, lines, server, svc, type Published } from './workService.ts'
 
@@ -23,6 +26,12 @@ events('publishes nothing for a repetition with the same key', async () => {
     await json<Published>('send', 'talk', '{"words": []}', '--idempotency-key', key),
   ]
   assert.is(one.event_id, two.event_id)
+})
+
+events('reads JSON from a file that an editor of Windows wrote', async () => {
+  const file = join(tempDir(), 'event.json')
+  writeFileSync(file, '\uFEFF{"words": ["a"]}')
+  assert.is((await json<Published>('send', 'talk', `@${file}`)).handlers, 1)
 })
 
 events('continues a stream', async () => {

@@ -1,5 +1,5 @@
 import { join, sep } from 'node:path'
-import type { Bundle } from '../../bundle/bundle.ts'
+import { type Bundle, BundleFailed } from '../../bundle/bundle.ts'
 import { type Bundler, openBundler } from '../../bundle/openBundler.ts'
 import { readSettings, type Settings } from '../../bundle/settings.ts'
 import { type Client, ServiceError } from '../../client/index.ts'
@@ -13,7 +13,7 @@ import { warningsIn } from '../sourcePlaces.ts'
 import { deployLive, type LiveBuild } from './deployLive.ts'
 import { withPatience } from './patience.ts'
 import { openSecrets } from './secrets.ts'
-import { failedText, functionsText, liveText, secretsText, slowText } from './texts.ts'
+import { failedText, functionsText, liveText, secretsText, slowText, wrongSecretsText } from './texts.ts'
 
 interface Given {
   readonly folder: string
@@ -59,12 +59,15 @@ const AGAIN_MS = 2000
  * D4: a failure is reported again only after the save of a source. A log of this output in the folder changes with it.
  * D5: a deployment that may succeed later, such as on a full disk, is repeated without another save.
  * D6: a save ends an upload that takes long, such as that of a module with an endless top-level await.
+ * D7: a wrong file of context variables changes none of them, and is reported beside the code, which is deployed.
  */
 export const openProject = ({ folder, client, changes, signal, print, announce, data }: Given) => {
   let opened: Opened | null = null
   let state: LiveProject = { name: '', live: null }
   /** The failure that was reported last; null after a deployment. */
   let failure: string | null = null
+  /** What was wrong with the file of the context variables at the last deployment; null if nothing was. */
+  let wrongSecrets: string | null = null
   let modules: readonly string[] = []
   /** The saves whose deployment is repeated; null if there are none. */
   let again: Batch | null = null
@@ -85,12 +88,40 @@ export const openProject = ({ folder, client, changes, signal, print, announce, 
 
   const deploy = async ({ paths, sinceMs }: Batch): Promise<void> => {
     opened = await open(readSettings(folder))
-    const { settings, bundler, secrets } = opened
+    const { settings, bundler } = opened
     await announce(settings.project)
-    const { set, removed } = await secrets(settings)
-    if (set.length + removed.length > 0) await print(secretsText(set, removed))
-    const bundle = await bundler.rebuild()
+    const wrong = await synchronize(opened)
+    const bundle = await bundler.rebuild().catch((error: unknown) => {
+      throw wrong && error instanceof BundleFailed
+        ? new BundleFailed([...wrong.messages, ...error.messages])
+        : error
+    })
     modules = bundle.modules
+    await makeLive(bundle, { paths, sinceMs })
+    await reportSecrets(wrong, paths)
+  }
+
+  /** Writes the context variables. Returns what is wrong with their file (D7). */
+  const synchronize = async ({ settings, secrets }: Opened): Promise<BundleFailed | null> => {
+    try {
+      const { set, removed } = await secrets(settings)
+      if (set.length + removed.length > 0) await print(secretsText(set, removed))
+      return null
+    } catch (error) {
+      if (error instanceof BundleFailed) return error
+      throw error
+    }
+  }
+
+  /** D4 */
+  const reportSecrets = async (wrong: BundleFailed | null, paths: readonly string[]): Promise<void> => {
+    const isKnown = wrong?.message === wrongSecrets
+    wrongSecrets = wrong?.message ?? null
+    if (wrong && (!isKnown || paths.some((path) => SOURCE.test(path))))
+      await print(wrongSecretsText(wrong, state.live?.build_id ?? null))
+  }
+
+  const makeLive = async (bundle: Bundle, { paths, sinceMs }: Batch): Promise<void> => {
     const { name, live } = state
     if (live?.sha256 === bundle.sha256 && failure === null) return
     const next =

@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { parseEnv } from 'node:util'
 import { BundleFailed } from '../../bundle/bundle.ts'
 import type { Settings } from '../../bundle/settings.ts'
 import { type Client, ServiceError } from '../../client/index.ts'
+import { type Variable, variablesIn, wrongLine } from './envFile.ts'
 
 /** The changes of a synchronization, by name; values are never shown. */
 export interface SecretChanges {
@@ -21,40 +19,21 @@ const descriptionOf = (file: string): string => `From ${file}, by svc dev`
 export const openSecrets = (client: Client, project: string) => {
   let known: ReadonlyMap<string, string> | null = null
   return async ({ folder, secrets: file }: Settings): Promise<SecretChanges> => {
-    const wanted = new Map(file === null ? [] : entriesIn(folder, file))
+    const variables: ReadonlyMap<string, Variable> = file === null ? new Map() : variablesIn(folder, file)
+    const wanted = new Map([...variables].map(([key, { value }]) => [key, value]))
     const before: ReadonlyMap<string, string> = known ?? (await managed(client, project))
     const set = [...wanted].filter(([key, value]) => before.get(key) !== value)
     const removed = [...before.keys()].filter((key) => !wanted.has(key))
     known = null // until everything is written
-    for (const [key, value] of set) await put(client, project, { key, value, file: file ?? '' })
+    for (const [key, value] of set) {
+      const line = variables.get(key)?.line ?? null
+      await put(client, project, { key, value, file: file ?? '', line })
+    }
     for (const key of removed) await remove(client, project, key)
     known = wanted
     return { set: set.map(([key]) => key).sort(), removed: removed.sort() }
   }
 }
-
-const entriesIn = (folder: string, file: string): [string, string][] => {
-  const text = readFileSync(join(folder, file), 'utf8')
-  const wrong = wrongLines(text).map((line) => ({
-    text: 'expected KEY=value, a comment that begins with #, or an empty line',
-    file,
-    line,
-    column: null,
-    sourceLine: null, // it may contain a secret
-  }))
-  if (wrong.length > 0) throw new BundleFailed(wrong)
-  return Object.entries(parseEnv(text)).map(([key, value]) => [key, value ?? ''])
-}
-
-/** A value in quotes, which may have several lines. */
-const QUOTED = /(=[ \t]*)(["'`])([^]*?)\2/g
-
-/** The lines that are neither a variable nor a comment, from 1: `parseEnv` ignores them. */
-const wrongLines = (text: string): readonly number[] =>
-  text
-    .replace(QUOTED, (_, before: string, __: string, value: string) => before + value.replace(/[^\n]/g, ''))
-    .split('\n')
-    .flatMap((line, index) => (/^\s*(?:$|#|(?:export\s+)?[^\s=#]+\s*=)/.test(line) ? [] : [index + 1]))
 
 /** The variables that an earlier `svc dev` has set. Their values are unknown. */
 const managed = async (client: Client, project: string): Promise<Map<string, string>> => {
@@ -74,11 +53,14 @@ const managed = async (client: Client, project: string): Promise<Map<string, str
 /** No value of a file: lines end at this character. */
 const UNKNOWN = '\0'
 
-const put = async (
-  client: Client,
-  project: string,
-  { key, value, file }: { readonly key: string; readonly value: string; readonly file: string },
-): Promise<void> => {
+interface Written {
+  readonly key: string
+  readonly value: string
+  readonly file: string
+  readonly line: number | null
+}
+
+const put = async (client: Client, project: string, { key, value, file, line }: Written): Promise<void> => {
   const description = descriptionOf(file)
   try {
     await client.request('PUT /v1/projects/{project}/context/{key}', {
@@ -86,7 +68,10 @@ const put = async (
       body: { value, description },
     })
   } catch (error) {
-    if (!(error instanceof ServiceError && error.code === 'not_found')) throw error
+    if (!(error instanceof ServiceError)) throw error
+    if (error.code === 'bad_request')
+      throw new BundleFailed([wrongLine(file, line, `${key}: ${error.message}`)])
+    if (error.code !== 'not_found') throw error
     await client.request('POST /v1/projects/{project}/context', {
       path: { project },
       body: { key, value, description },

@@ -1,4 +1,4 @@
-import { BundleFailed, textOfMessage } from '../../bundle/bundle.ts'
+import { BundleFailed, type BundleMessage, textOfMessage } from '../../bundle/bundle.ts'
 import type { BuildFunction, Webhook } from '../../client/api.ts'
 import { clock } from '../../clock.ts'
 import { messageOf } from '../../errors.ts'
@@ -143,6 +143,12 @@ export const secretsText = (set: readonly string[], removed: readonly string[]):
   ]),
 })
 
+/** Lines of the file of context variables that cannot become one. The code of the save is live. */
+export const wrongSecretsText = ({ messages }: BundleFailed, live: string | null): Printed => ({
+  json: { type: 'failed', messages, live },
+  text: failureText(messages, 'the context variables stay as they were; waiting for the next save'),
+})
+
 /** A save that did not become live. `live` is the build that remains, or null. `againMs`: when it is deployed again by itself. */
 export const failedText = (
   error: unknown,
@@ -167,12 +173,15 @@ export const failedText = (
   const where = againMs === null || data === null ? '' : `; the data of the service is in ${data}`
   return {
     json: { type: 'failed', messages, live },
-    text: lines([
-      ...messages.map((message) => indented(textOfMessage(message))),
-      `         ${onOneLine(`${after}; ${next}${where}`)}`,
-    ]).replace(/^ {9}/, `${time()} `),
+    text: failureText(messages, `${after}; ${next}${where}`),
   }
 }
+
+const failureText = (messages: readonly BundleMessage[], next: string): string =>
+  lines([
+    ...messages.map((message) => indented(textOfMessage(message))),
+    `         ${onOneLine(next)}`,
+  ]).replace(/^ {9}/, `${time()} `)
 
 const indented = (text: string): string =>
   text
