@@ -60,6 +60,21 @@ inspecting('lists its functions with metadata and defaults, by ns and var', asyn
   assert.not.ok(refs.some((ref) => /_internal|NotAFunction|alsoNot/.test(ref)))
 })
 
+for (const [what, code, message] of [
+  ['a rejected promise', "Promise.reject(new Error('boom at load'))", 'm.js:2: boom at load'],
+  ['a rejected text', "Promise.reject('boom')", 'with the reason "boom".'],
+  ['an async function', "void (async () => { throw new TypeError('boom') })()", 'm.js:2: boom'],
+  ['a microtask', "queueMicrotask(() => { throw new Error('boom') })", 'm.js:2: boom'],
+  ['the next turn', "setImmediate(() => { throw new Error('boom') })", 'm.js:2: boom'],
+] as const)
+  inspecting(
+    `refuses a module with an error without a catch in ${what}, each time and with its place`,
+    async () => {
+      const source = `export const f = () => 1\n${code}\n`
+      for (let n = 0; n < 3; n++) assert.ok((await messageOf({ 'm.js': source })).endsWith(message))
+    },
+  )
+
 inspecting('ignores hidden files, node_modules and declarations', async () => {
   const source = 'export const f = () => 1'
   const files = [

@@ -70,6 +70,10 @@ export const leaks = async () => {
 }
 export const asks = async () => { await (send as any)(7) }
 `,
+  'rejects.js': `
+export const never = () => 1
+Promise.reject(new Error('boom at load'))
+`,
   'causes.js': `
 const chain = (depth) => depth === 0 ? undefined : new Error('level ' + depth, { cause: chain(depth - 1) })
 export const deep = () => { throw new Error('top', { cause: chain(9) }) }
@@ -243,6 +247,14 @@ errors('of a missing import names the likely file', async ({ failure }) => {
   assert.is(message, "Cannot find module './order.ts': did you mean './orders.ts'?")
   assert.equal([location?.file, location?.line], ['orders.ts', 33])
 })
+
+errors(
+  'of a promise that a module rejects while it loads fails the run that loads it',
+  async ({ failure }) => {
+    const { message, location } = await failure('rejects/never')
+    assert.equal([message, location?.file, location?.line], ['boom at load', 'rejects.js', 3])
+  },
+)
 
 errors('about a function that is not there names the likely one', async ({ failure }) => {
   assert.equal(await failure('orders/pya'), {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { metadataOf } from '../../sdk/metadata.ts'
 import { MAX_DEPTH, MAX_FRAME } from '../frames.ts'
@@ -57,15 +58,25 @@ const untilLine = (code: string, line: number): string =>
 const broken = (file: string, line: number, message: string): string =>
   `${'\n'.repeat(line - 1)}throw new SyntaxError(${JSON.stringify(`${file}:${line}: ${message}`)})\n`
 
-/** Loads every namespace of the build and reports its exported functions. Stops at the first failure. */
+/**
+ * Loads every namespace of the build and reports its exported functions. Stops at the first failure, which may be an error
+ * without a catch.
+ */
 export const inspect = async ({ send, flush }: Channel, stacks: Stacks, withinMs: number): Promise<void> => {
   const { dir } = stacks.places
   reportUnsettled(stacks, withinMs, (error) => send({ type: 'done', error }))
+  let loading = ''
+  // Before the listener that only reports a fault. An unhandled rejection is an uncaught exception in this process.
+  process.prependListener('uncaughtException', (thrown: unknown) =>
+    send({ type: 'done', error: describeLoad(thrown, loading, stacks).message }),
+  )
   for (const { ns, file } of namespacesIn(dir)) {
+    loading = file
     send({ type: 'loading', file })
     flush()
     try {
       const module: Record<string, unknown> = await import(pathToFileURL(join(dir, file)).href)
+      await setImmediate() // Node reports an unhandled rejection at the end of the turn
       const functions = Object.keys(module)
         .filter((name) => isFunction(module[name]))
         .map((name) => ({

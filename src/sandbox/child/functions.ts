@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { Target } from '../../events/run.ts'
 import { toWebhookRequest } from '../../sdk/input.ts'
@@ -40,6 +41,13 @@ type UserFunction = (...args: unknown[]) => unknown
 export const isFunction = (value: unknown): value is UserFunction =>
   typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value))
 
+/** Imports a module. An error without a catch in it is reported before: Node does so at the end of the turn. */
+const imported = async (path: string): Promise<Record<string, unknown>> => {
+  const module = (await import(pathToFileURL(path).href)) as Record<string, unknown>
+  await setImmediate()
+  return module
+}
+
 /** Finds functions of the build by reference. A module is loaded at its first use. */
 export const openFunctions = (stacks: Stacks) => {
   const { dir } = stacks.places
@@ -51,9 +59,7 @@ export const openFunctions = (stacks: Stacks) => {
     if (file === undefined) throw notFound(`Expected a module for namespace ${ns}, got none`)
     let module: Record<string, unknown>
     try {
-      module = await whileLoading(
-        () => import(pathToFileURL(join(dir, file)).href) as Promise<Record<string, unknown>>,
-      )
+      module = await whileLoading(() => imported(join(dir, file)))
     } catch (thrown) {
       throw new NotStarted('load_failed', describeLoad(thrown, file, stacks))
     }

@@ -117,9 +117,10 @@ export class Run implements ActiveRun {
     this.#held?.delete(thing)
   }
 
-  /** Throws if the run was stopped before its function was called. */
+  /** Throws if the run was stopped, or has failed while its module was loading, before its function was called. */
   throwIfStopped(): void {
     if (this.#stopped) throw this.#stopped
+    if (this.#ended) throw new Error('The run has ended')
   }
 
   get output(): LineCutter {
