@@ -4,7 +4,13 @@ import { onOneLine } from '../logger.ts'
 import { nearest } from '../sandbox/nearestName.ts'
 import { FUNCTION_COLUMNS } from './bundleTexts.ts'
 import { type CliCommand, command } from './command.ts'
-import { listOfProjects, type OfProject, ofProject, unknownProject } from './projectOption.ts'
+import {
+  listOfProjects,
+  type OfProject,
+  ofProject,
+  severalProjects,
+  unknownProject,
+} from './projectOption.ts'
 import type { Column } from './table.ts'
 
 const columns: readonly Column<OfProject<ProjectFunction>>[] = [
@@ -18,6 +24,36 @@ const functionsOf = (service: Client, project: string | undefined) =>
       service.request('GET /v1/projects/{project}/functions', { path: { project: name }, query }),
     idOf: ({ build_id, fn }) => `${build_id} ${fn}`,
   })
+
+/**
+ * The project whose function a reference means: that of the folder if it has the function. Undefined if one project at
+ * most has it, or if the key cannot read them; then the service finds it. Rejects with `bad_request` if several projects have it.
+ */
+export const projectWith = async (
+  service: Client,
+  ref: string,
+  folderProject: string | null,
+): Promise<string | undefined> => {
+  if (folderProject !== null && (await projectsWith(service, ref, folderProject)).length > 0)
+    return folderProject
+  const names = await projectsWith(service, ref, undefined)
+  if (names.length > 1) throw severalProjects(names, ref)
+  return undefined
+}
+
+/** The projects that have the function, among those that the key can read. */
+const projectsWith = async (
+  service: Client,
+  ref: string,
+  project: string | undefined,
+): Promise<readonly string[]> => {
+  try {
+    return (await functionsOf(service, project)).filter(({ fn }) => fn === ref).map((each) => each.project)
+  } catch (error) {
+    if (error instanceof ServiceError && ['forbidden', 'not_found'].includes(error.code)) return []
+    throw error
+  }
+}
 
 /**
  * The error for a project that does not exist, or for a function that is not deployed; null if both are, or if the key cannot

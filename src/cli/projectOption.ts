@@ -1,3 +1,7 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { PACKAGE } from '../bundle/packageJson.ts'
+import { readSettings } from '../bundle/settings.ts'
 import type { Client, Page, Project } from '../client/index.ts'
 import { allPages, type PageQuery } from '../client/lists.ts'
 import { AppError } from '../errors.ts'
@@ -43,6 +47,22 @@ const expectedOf = (names: readonly string[]): string =>
   onOneLine(
     `--project: expected one of ${names.join(', ').slice(0, 500) || 'none, because the environment has no project'}`,
   )
+
+/** The error for a reference that several projects have. */
+export const severalProjects = (names: readonly string[], ref: string): AppError =>
+  new AppError(
+    'bad_request',
+    onOneLine(`--project: expected one of ${names.join(', ').slice(0, 500)}, which all have ${ref}`),
+  )
+
+/** The project that the package.json of a folder names; null if there is none. */
+export const packageProject = (folder: string): string | null => {
+  try {
+    return existsSync(join(folder, PACKAGE)) ? readSettings(folder).project : null
+  } catch {
+    return null // it is not deployed from here
+  }
+}
 
 /** The error for a project that the environment does not have; null if it has it. */
 export const unknownProject = async (service: Client, given: string): Promise<AppError | null> => {

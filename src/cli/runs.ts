@@ -3,9 +3,10 @@ import { type Client, type Run, type RunLogs, ServiceError } from '../client/ind
 import { type CliCommand, command, type Invocation, type Result } from './command.ts'
 import { dashboardPage } from './dashboardPage.ts'
 import { ifFound } from './deployBundle.ts'
-import { unknownFunction } from './functions.ts'
+import { projectWith, unknownFunction } from './functions.ts'
 import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
+import { packageProject } from './projectOption.ts'
 import { errorText, prettyJson, runColumns, runText } from './runText.ts'
 import { take } from './take.ts'
 import {
@@ -93,7 +94,11 @@ export const runCommands: readonly CliCommand[] = [
       },
     },
     options: {
-      project: { value: 'PROJECT', description: 'the project of the function (default: any)' },
+      project: {
+        value: 'PROJECT',
+        description:
+          'the project of the function (default: that of the folder if it has it, else the only one)',
+      },
       'idempotency-key': idempotencyKey('returns the same run'),
       ...noWait,
     },
@@ -101,13 +106,15 @@ export const runCommands: readonly CliCommand[] = [
       `svc run orders.pipeline/charge '{"id": 7}' 3`,
       'svc run orders.pipeline/charge @order.json --json',
     ],
-    async run({ args: { ref, args }, options, client, environment, input, signal, ...shown }) {
+    async run({ args: { ref, args }, options, client, environment, folderProject, input, signal, ...shown }) {
       if (args.filter((each) => each === INPUT).length > 1)
         throw new WrongUsage('args: expected - once, because the standard input is read once')
       const values = await Promise.all(
         args.map(async (each) => (each === INPUT ? parsedJson(await input()) : each)),
       )
-      const { project, 'idempotency-key': key } = options
+      const { 'idempotency-key': key } = options
+      const project =
+        options.project ?? (await projectWith(client(), ref, folderProject() ?? packageProject('.')))
       const given = {
         signal,
         ...(project !== undefined && { project }),
@@ -116,7 +123,7 @@ export const runCommands: readonly CliCommand[] = [
       const call = client().callWith<string>(ref, values, given)
       const event = await call.catch(async (error: unknown) => {
         if (!(error instanceof ServiceError && error.code === 'bad_request')) throw error
-        throw (await unknownFunction(environment(), ref, project)) ?? asGiven(error)
+        throw (await unknownFunction(environment(), ref, options.project)) ?? asGiven(error)
       })
       if (options['no-wait'])
         return { json: event, text: `Requested ${onOneLine(ref)}: stream ${event.stream_id}\n` }

@@ -2,7 +2,7 @@ import type { Client, Schedule } from '../client/index.ts'
 import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { type CliCommand, command } from './command.ts'
-import { listOfProjects, type OfProject, ofProject, refOf } from './projectOption.ts'
+import { listOfProjects, type OfProject, ofProject, refOf, severalProjects } from './projectOption.ts'
 import type { Column } from './table.ts'
 
 const group = 'schedules'
@@ -33,13 +33,11 @@ const scheduleOf = async (
   const [found, ...others] = (await schedulesOf(service, project)).filter((each) => refOf(each) === ref)
   if (!found)
     throw new AppError('not_found', onOneLine(`${ref} has no schedule; run svc schedules to list all`))
-  if (others.length > 0) {
-    const projects = [found, ...others].map((each) => each.project).join(', ')
-    throw new AppError(
-      'bad_request',
-      onOneLine(`--project: expected one of ${projects}, which all have ${ref}`),
+  if (others.length > 0)
+    throw severalProjects(
+      [found, ...others].map((each) => each.project),
+      ref,
     )
-  }
   return { project: found.project, schedule_id: found.schedule_id }
 }
 

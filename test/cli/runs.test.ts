@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import type { Run } from '../../src/client/index.ts'
 import { newId } from '../../src/ids.ts'
+import { deploy } from '../support/build.ts'
 import { cli, startCli } from '../support/cli.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -126,6 +127,24 @@ for (const [args, code, expected] of [
     assert.equal([ended.code, ended.out], [code, ''])
     assert.match(ended.err, expected)
   })
+
+run('starts the function of the project of the folder, and none of several projects elsewhere', async () => {
+  for (const name of ['first', 'second'])
+    await deploy(server.api, name, { 'm.ts': `export const thr = () => '${name}'\n` })
+  const cwd = tempDir()
+  const ran = (...args: string[]) => cli(['run', 'm/thr', ...args], { ...given, cwd })
+  const refused = await ran()
+  assert.is(refused.code, 1)
+  assert.match(
+    refused.err,
+    /^svc: --project: expected one of (first, second|second, first), which all have m\/thr\n$/,
+  )
+  assert.is((await ran('--project', 'first')).out, '"first"\n')
+  writeFileSync(join(cwd, 'package.json'), '{"name": "second"}')
+  assert.is((await ran()).out, '"second"\n')
+  writeFileSync(join(cwd, 'package.json'), '{"name": "work"}')
+  assert.is((await ran()).code, 1, 'the project of the folder has no such function')
+})
 
 run('names its own arguments also with a key that cannot list what exists', async () => {
   const { token } = await server.api.post<{ token: string }>('/sessions', {
