@@ -9,6 +9,8 @@ const LOADERS =
   /^(?:bindings|node-gyp-build|node-gyp-build-optional-packages|(?:@mapbox\/)?node-pre-gyp|prebuild-install)$/
 /** Packages such as `@node-rs/argon2-linux-x64-gnu` contain the code of one platform. */
 const PLATFORM = /(?:^|[-/])(?:linux|darwin|win32)(?:-|$)/
+/** This package: its service has native code, and `svc/client` has none. */
+const OWN = /(?:^|\/)node_modules\/svc$/
 const PACKAGE = /^(?:.*\/)?node_modules\/((?:@[^/]+\/)?[^/]+)/
 
 /** Replaces native code by a module that throws, so that a package can fall back to JavaScript. */
@@ -46,7 +48,7 @@ export const nativeAddonsIn = (folder: string, { inputs }: Metafile): readonly B
   const native = new Set<string>()
   for (const [path, { imports }] of Object.entries(inputs)) {
     const root = rootOf(path)
-    if (root === null || native.has(root)) continue
+    if (root === null || native.has(root) || OWN.test(root)) continue
     const loads = imports.some((imported) => imported.path.startsWith('native-addon:'))
     if (loads || isNative(join(folder, root), manifestOf(root))) native.add(root)
   }

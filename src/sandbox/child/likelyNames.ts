@@ -40,14 +40,26 @@ const packageHint = (specifier: string, dir: string): string => {
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/')
+  if (name === 'svc') return sdkHint(specifier)
   const installed = namesIn(join(dir, 'node_modules'))
   const scoped = name.startsWith('@')
     ? namesIn(join(dir, 'node_modules', dirname(name))).map((each) => `${dirname(name)}/${each}`)
     : []
-  const likely = nearest(name, [...installed, ...scoped, ...builtinModules, 'svc'])
+  const included = [...installed, ...scoped]
+  if (included.includes(name))
+    return specifier === name
+      ? `: node_modules/${name} has no module that can be imported by this name`
+      : `: the package ${name} is in the build, and does not export this path`
+  const likely = nearest(name, [...included, ...builtinModules, 'svc'])
   if (likely !== undefined && name.length >= SHORTEST_PACKAGE) return mean(likely)
   return `: bundle the package ${name}, or add node_modules/${name} to the build`
 }
+
+/** The runtime provides only `svc`. */
+const sdkHint = (specifier: string): string =>
+  specifier === 'svc/client'
+    ? ': bundle the module svc/client'
+    : ': functions import svc, and svc/client if the build is bundled'
 
 const MISSING_EXPORT = /^The requested module '([^']+)' does not provide an export named '([^']+)'/
 
