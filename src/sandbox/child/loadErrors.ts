@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
-import { MAX_MESSAGE } from '../frames.ts'
+import { MAX_CAUSES, MAX_MESSAGE } from '../frames.ts'
+import { deniedText } from './deniedText.ts'
 import { exportHint } from './likelyNames.ts'
 import { loadedFiles } from './modules.ts'
 import type { Site } from './sites.ts'
@@ -13,7 +14,8 @@ export const describeLoad = (thrown: unknown, file: string, stacks: Stacks): Des
   try {
     const { hide } = stacks.places
     if (!isError(thrown)) return { message: `${file}: Threw ${cut(hide(textOf(thrown)), MAX_MESSAGE)}` }
-    const message = hide(thrown.message.slice(0, 2 * MAX_MESSAGE))
+    const text = [deniedText(thrown) ?? thrown.message, ...causesOf(thrown)].join(': ')
+    const message = hide(text.slice(0, 2 * MAX_MESSAGE))
     const location = placeOf(thrown, stacks)
     const site = location ? `${location.file}:${location.line}` : file
     const hint = exportHint(thrown.message, location?.file ?? file, stacks.places)
@@ -23,6 +25,10 @@ export const describeLoad = (thrown: unknown, file: string, stacks: Stacks): Des
     return { message: `${file}: ${HIDDEN}` }
   }
 }
+
+/** The messages of the causes: those of `fetch` say why it failed. */
+const causesOf = ({ cause }: Error, depth = 1): readonly string[] =>
+  isError(cause) && depth <= MAX_CAUSES ? [cause.message, ...causesOf(cause, depth + 1)] : []
 
 /** The place of an import, of a syntax error, or of the topmost frame in the build. */
 const placeOf = (thrown: Error, stacks: Stacks): Site | undefined => {
