@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { crc32, inflateRawSync } from 'node:zlib'
-import { type Entry, fromBufferPromise, openPromise, type ZipFile } from 'yauzl'
+import { type Entry, fromBufferPromise, getFileNameLowLevel, openPromise, type ZipFile } from 'yauzl'
 import { eachOf } from '../disk/eachOf.ts'
 import { isAppError, messageOf } from '../errors.ts'
 import { refuse, ZIP_LIMITS, type ZipLimits, ZipPolicy } from './zipPolicy.ts'
@@ -14,7 +14,8 @@ const AT_A_TIME = 8
 const SMALL_ARCHIVE = 8 << 20
 const SMALL_FILE = 64 << 10
 
-const OPTIONS = { autoClose: false, strictFileNames: true }
+/** Names and sizes are checked here, with errors that say what is expected. */
+const OPTIONS = { autoClose: false, decodeStrings: false, validateEntrySizes: false }
 
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
@@ -58,6 +59,8 @@ const directoryOf = async (zip: ZipFile, limits: ZipLimits, archiveBytes: number
   const policy = new ZipPolicy(limits, archiveBytes)
   const entries: Entry[] = []
   for await (const entry of zip.eachEntry()) {
+    const { generalPurposeBitFlag, fileNameRaw, extraFields } = entry
+    entry.fileName = getFileNameLowLevel(generalPurposeBitFlag, fileNameRaw, extraFields, true)
     policy.check(entry)
     entries.push(entry)
   }

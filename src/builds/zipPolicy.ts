@@ -43,12 +43,13 @@ export const refuse = (message: string, cause?: unknown): AppError =>
 const S_IFMT = 0o170000
 const S_IFREG = 0o100000
 const S_IFDIR = 0o040000
+const S_IFLNK = 0o120000
 const MADE_ON_UNIX = 3
 const LOCAL_HEADER = 30
 
 /**
  * Checks the directory of an archive entry by entry, before anything is unpacked. Throws `bad_request` that
- * names the entry. yauzl itself refuses `..`, absolute and drive names, and sizes that are wrong.
+ * names the entry. Sizes that are wrong are found when the entry is unpacked.
  */
 export class ZipPolicy {
   readonly #limits: ZipLimits
@@ -110,8 +111,12 @@ export class ZipPolicy {
   #checkName({ fileName, fileNameLength }: Entry, name: string): void {
     if (fileNameLength > this.#limits.nameBytes)
       throw refuse(`Expected names of at most ${this.#limits.nameBytes} bytes, got ${name}`)
-    if (/[\p{Cc}\\:\ufffd]/u.test(fileName))
-      throw refuse(`Expected a name without control characters, "\\" and ":", got ${name}`)
+    if (/^(?:[/\\]|[A-Za-z]:)/.test(fileName))
+      throw refuse(`Expected a name relative to the build, got ${name}`)
+    if (fileName.includes('\\'))
+      throw refuse(`Expected a name with "/" between its segments, not "\\", got ${name}`)
+    if (/[\p{Cc}:\ufffd]/u.test(fileName))
+      throw refuse(`Expected a name in UTF-8 without control characters and ":", got ${name}`)
     const segments = fileName.replace(/\/$/, '').split('/')
     if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
       throw refuse(`Expected a name without empty, "." and ".." segments, got ${name}`)
@@ -167,7 +172,9 @@ export class ZipPolicy {
 }
 
 const kindName = (kind: number, madeOn: number): string => {
-  if (kind === 0o120000) return 'a symbolic link'
+  if (kind === S_IFLNK) return 'a symbolic link'
+  if (kind === S_IFREG) return 'a directory by its name and a file by its mode'
+  if (kind === S_IFDIR) return 'a file by its name and a directory by its mode'
   return madeOn === MADE_ON_UNIX
     ? `a special file (mode ${kind.toString(8)})`
     : `attributes ${kind.toString(8)}`
