@@ -38,6 +38,18 @@ export const remarksOn = (
 
 const NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$]{0,127}$/u
 
+/** Characters of the name of an export in a message. */
+const SHOWN_CHARACTERS = 60
+
+/** Explains exported functions that have no name of JavaScript; empty if there are none. */
+export const unnamedText = (file: string, names: readonly string[]): readonly string[] =>
+  names.length === 0
+    ? []
+    : [
+        `${file}: Expected the name of each exported function to be an identifier of at most 128 characters, found ` +
+          `${listed(names.map((name) => JSON.stringify(name.slice(0, SHOWN_CHARACTERS))))}, which no reference can name`,
+      ]
+
 /** Explains functions within exported objects, such as `default.fetch`; empty if there are none. */
 export const unusedText = (file: string, unused: readonly string[]): readonly string[] => {
   const named = unused.filter((each) => each.split('.').every((part) => NAME.test(part)))

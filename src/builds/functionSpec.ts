@@ -37,26 +37,27 @@ const MAX_SPEC = 8 << 10
 const MAX_SPEC_HEAP = 4 * MAX_SPEC
 type Spec = { -readonly [K in keyof FunctionSpec]: FunctionSpec[K] }
 
+/** Whether a reference can name the function: the name of an export may be any text. */
+export const hasReference = ({ var: name }: RawFunction): boolean => VAR.test(name)
+
 /** Returns the functions of one module with valid metadata and its defaults. Throws `BadMetadata`. */
 export const toFunctionSpecs = (
   ns: string,
   file: string,
   functions: readonly RawFunction[],
 ): FunctionSpec[] =>
-  functions
-    .filter((raw) => VAR.test(raw.var))
-    .map((raw) => {
-      if (!NS.test(ns)) throw new BadMetadata(`${file}: Expected a namespace of at most 512 characters`)
-      const spec = specOf(ns, raw, `${file}: ${raw.var}: `)
-      const size = JSON.stringify(spec).length
-      if (size > MAX_SPEC)
-        throw new BadMetadata(
-          `${file}: ${raw.var}: Expected metadata of at most ${MAX_SPEC} characters, got ${size}`,
-        )
-      if (heapBytesOf(spec) > MAX_SPEC_HEAP)
-        throw new BadMetadata(`${file}: ${raw.var}: Expected metadata of fewer lists, objects and values`)
-      return spec
-    })
+  functions.filter(hasReference).map((raw) => {
+    if (!NS.test(ns)) throw new BadMetadata(`${file}: Expected a namespace of at most 512 characters`)
+    const spec = specOf(ns, raw, `${file}: ${raw.var}: `)
+    const size = JSON.stringify(spec).length
+    if (size > MAX_SPEC)
+      throw new BadMetadata(
+        `${file}: ${raw.var}: Expected metadata of at most ${MAX_SPEC} characters, got ${size}`,
+      )
+    if (heapBytesOf(spec) > MAX_SPEC_HEAP)
+      throw new BadMetadata(`${file}: ${raw.var}: Expected metadata of fewer lists, objects and values`)
+    return spec
+  })
 
 /** Returns the functions sorted by namespace and var. Throws `BadMetadata` if two have the same name, webhook or tool. */
 export const toBuildFunctions = (specs: readonly FunctionSpec[]): FunctionSpec[] => {
@@ -100,9 +101,15 @@ export const specOf = (ns: string, raw: RawFunction, where: string): FunctionSpe
   const given = fieldsOf(raw.metadata, `${where}Expected metadata to be an object`)
   const unknown = unknownKeyIn(given)
   if (unknown !== undefined) throw new BadMetadata(`${where}${unknown}`)
+  const givenAs = new Map<string, string>()
   for (const [key, value] of Object.entries(given)) {
     const known = keyOf(key)
-    if (known !== undefined && value !== undefined && value !== null) setField(spec, known, value, where)
+    if (known === undefined || value === undefined || value === null) continue
+    const other = givenAs.get(known)
+    if (other !== undefined)
+      throw new BadMetadata(`${where}Expected either ${other} or ${key}, which are one key, got both`)
+    givenAs.set(known, key)
+    setField(spec, known, value, where)
   }
   return spec
 }

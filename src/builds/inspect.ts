@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { clock } from '../clock.ts'
 import type { FunctionSpec } from '../events/project.ts'
-import { toBuildFunctions, toFunctionSpecs } from './functionSpec.ts'
+import { hasReference, toBuildFunctions, toFunctionSpecs } from './functionSpec.ts'
 import type { SandboxOptions } from '../sandbox/limits.ts'
 import type { ChildCode } from '../sandbox/childCode.ts'
 import { namespacesOf, sourcesOf } from '../sandbox/namespaces.ts'
@@ -9,7 +9,7 @@ import type { RawFunction } from '../sandbox/protocol.ts'
 import type { Inspection } from '../ports/runtime.ts'
 import { runTask, type Task, TaskFailed } from '../sandbox/buildTask.ts'
 import type { Candidate } from './buildCache.ts'
-import { noFunctions, remarksOn, unusedText } from './foundFiles.ts'
+import { noFunctions, remarksOn, unnamedText, unusedText } from './foundFiles.ts'
 import { BadMetadata } from './metadataFields.ts'
 
 /** Maximum numbers of one build; real builds have far fewer. */
@@ -67,7 +67,15 @@ export const inspectBuild = async (
         since = clock.monotonic()
       }
     }
-    const mistakes = [...unused].flatMap(([file, names]) => unusedText(file, names))
+    const mistakes = [
+      ...[...reported].flatMap(([file, functions]) =>
+        unnamedText(
+          file,
+          functions.filter((raw) => !hasReference(raw)).map((raw) => raw.var),
+        ),
+      ),
+      ...[...unused].flatMap(([file, names]) => unusedText(file, names)),
+    ]
     if (specs.length === 0) throw new BadMetadata([noFunctions(files, namespaces), ...mistakes].join('; '))
     return { ok: true, functions: toBuildFunctions(specs), ...remarksOn(files, mistakes) }
   } catch (error) {

@@ -19,6 +19,16 @@ inspecting('warns about functions within an object, which nothing can start', as
   assert.is(message, `${MODULE_RULE}; found b.ts without an exported function; ${warning}`)
 })
 
+inspecting('warns about functions whose names no reference can have', async () => {
+  const source = `const f = () => 1
+    export { f, f as 'hello world', f as 'a/b', f as '💥', f as 'ünïcode' }`
+  const inspection = await inspectionOf({ 'a.js': source })
+  assert.equal(inspection.ok && inspection.functions.map((spec) => spec.var), ['f', 'ünïcode'])
+  assert.equal(inspection.ok && inspection.warnings, [
+    'a.js: Expected the name of each exported function to be an identifier of at most 128 characters, found "a/b", "hello world", "💥", which no reference can name',
+  ])
+})
+
 inspecting('lists its functions with metadata and defaults, by ns and var', async () => {
   const inspection = await inspectionOf('ok')
   assert.ok(inspection.ok)
@@ -239,16 +249,6 @@ const likely: [what: string, files: Record<string, string>, message: string][] =
     "a.ts:1: Cannot find module 'zod': bundle the package zod, or add node_modules/zod to the build",
   ],
   [
-    'a misspelt package',
-    { 'a.ts': "import x from 'strpie'", 'node_modules/stripe/index.js': 'module.exports = 1' },
-    "a.ts:1: Cannot find module 'strpie': did you mean 'stripe'?",
-  ],
-  [
-    'a path of tsconfig.json',
-    { 'a.ts': "import x from '@/lib/x'" },
-    "a.ts:1: Cannot find module '@/lib/x': paths of tsconfig.json are not applied; bundle the build, or import a relative path",
-  ],
-  [
     'a path that a package of the build does not export',
     {
       'a.ts': "import { z } from 'zod/other'",
@@ -276,6 +276,16 @@ const likely: [what: string, files: Record<string, string>, message: string][] =
     'the permission to start a thread',
     { 'a.ts': "import { Worker } from 'node:worker_threads'\nnew Worker('x', { eval: true })" },
     'a.ts:2: A function cannot use WorkerThreads',
+  ],
+  [
+    'a misspelt package',
+    { 'a.ts': "import x from 'strpie'", 'node_modules/stripe/index.js': 'module.exports = 1' },
+    "a.ts:1: Cannot find module 'strpie': did you mean 'stripe'?",
+  ],
+  [
+    'a path of tsconfig.json',
+    { 'a.ts': "import x from '@/lib/x'" },
+    "a.ts:1: Cannot find module '@/lib/x': paths of tsconfig.json are not applied; bundle the build, or import a relative path",
   ],
   [
     'a misspelt function of svc',

@@ -39,6 +39,11 @@ const refusals: [string, string][] = [
     '{ schedule: "60 * * * *" }',
     'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "60 * * * *" (Invalid value for minute: 60)',
   ],
+  ['{ onEvent: "a", "on-event": "b" }', 'Expected either onEvent or on-event, which are one key, got both'],
+  [
+    '{ "secret-headers": ["a"], secretHeaders: ["b"] }',
+    'Expected either secret-headers or secretHeaders, which are one key, got both',
+  ],
   ['{ schedule: "0 0 30 2 *" }', 'Expected schedule.cron to match some day, got "0 0 30 2 *"'],
   [
     '{ schedule: "* * * * * * *" }',
