@@ -42,6 +42,16 @@ const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
 const tooLarge = (size: number): RangeError =>
   new RangeError(`Expected content of at most ${MAX_CONTENT} bytes, got ${size}`)
 
+/** The error of Node would name a function of its own. */
+const bytesOf = (content: string | Uint8Array): Buffer => {
+  try {
+    return Buffer.from(content)
+  } catch {
+    const got = content === null ? 'null' : typeof content
+    throw new TypeError(`Expected files.put() with content as a string or Uint8Array, got ${got}`)
+  }
+}
+
 /** The files of the run's environment. */
 export const files = {
   /** Reads a file of at most 64 MiB. Rejects with code `not_found` if it does not exist. */
@@ -62,7 +72,7 @@ export const files = {
     content: string | Uint8Array,
     options: { contentType?: string } = {},
   ): Promise<FileInfo> => {
-    const bytes = typeof content === 'string' ? Buffer.from(content) : Buffer.from(content)
+    const bytes = bytesOf(content)
     if (bytes.length > MAX_CONTENT) throw tooLarge(bytes.length)
     const type =
       options.contentType ??

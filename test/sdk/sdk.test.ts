@@ -144,6 +144,17 @@ sdk('refuses a file that is too large before it is sent', async () => {
   assert.is(message, 'Expected content of at most 67108864 bytes, got 67108865')
 })
 
+for (const [content, got] of [
+  [{ a: 1 }, 'object'],
+  [7, 'number'],
+  [null, 'null'],
+  [undefined, 'undefined'],
+] as const)
+  sdk(`refuses the content ${String(got)} of a file with what is expected`, async () => {
+    const message = await messageOf(() => inRun(() => files.put('a', content as unknown as string)))
+    assert.is(message, `Expected files.put() with content as a string or Uint8Array, got ${got}`)
+  })
+
 sdk('describes the current run', async () => {
   const { value } = await inRun(async () => currentRun())
   assert.is((value as RunInfo).run_id, 'r')
