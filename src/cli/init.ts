@@ -56,7 +56,7 @@ export const initCommand = command({
   summary: 'create a project with a first function',
   description:
     'Creates package.json, tsconfig.json, src/hello.ts, .gitignore and .env.svc.example. Files that exist are kept as they ' +
-    'are; only a package.json without "type" gets "type": "module". A failure leaves nothing behind. It asks nothing, and ' +
+    'are; only a package.json without "type" gets "type": "module", and another type is reported. A failure leaves nothing behind. It asks nothing, and ' +
     'installs nothing.',
   arguments: { folder: { description: 'the folder (default: the working directory)', count: 'optional' } },
   examples: ['svc init orders', 'svc init --json'],
@@ -72,7 +72,7 @@ export const initCommand = command({
       const others = files.map(([path]) => path).filter((path) => !created.includes(path))
       const changed = given && addType(join(folder, PACKAGE), given) ? [PACKAGE] : []
       const kept = others.filter((path) => !changed.includes(path))
-      return Promise.resolve(resultOf(folder, { created, changed, kept }))
+      return Promise.resolve(resultOf(folder, { created, changed, kept, warnings: warningsAbout(given) }))
     } catch (error) {
       writing.undo()
       throw error
@@ -84,18 +84,26 @@ interface Files {
   readonly created: readonly string[]
   readonly changed: readonly string[]
   readonly kept: readonly string[]
+  readonly warnings: readonly string[]
 }
 
 const NEXT = 'next: npx svc dev starts a service here and deploys the functions after each save\n'
 
-const resultOf = (folder: string, { created, changed, kept }: Files) => {
+/** Functions are bundled from any package, but Node does not load them in a test. `npm init -y` writes this type. */
+const warningsAbout = (given: Package | null): readonly string[] =>
+  given !== null && 'type' in given.fields && given.fields['type'] !== 'module'
+    ? [`${PACKAGE}: "type" is not "module", which tests of functions need: npm pkg set type=module`]
+    : []
+
+const resultOf = (folder: string, { created, changed, kept, warnings }: Files) => {
   const lines = [
     ...created.map((path) => `  + ${path}`),
     ...changed.map((path) => `  ~ ${path} ("type": "module" added)`),
     ...kept.map((path) => `  = ${path} (kept)`),
   ]
-  const text = `${onOneLine(folder)}\n${lines.join('\n')}\n${NEXT}`
-  return { json: { folder, created, changed, kept }, text }
+  const warned = warnings.map((warning) => `warning: ${warning}\n`).join('')
+  const text = `${onOneLine(folder)}\n${lines.join('\n')}\n${warned}${NEXT}`
+  return { json: { folder, created, changed, kept, warnings }, text }
 }
 
 /** Whether `type` was added. `npm i` in an empty folder writes a package.json without it, and the modules are ES modules. */

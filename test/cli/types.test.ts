@@ -89,6 +89,16 @@ test('keep the files that exist', async () => {
   assert.is(readFileSync(join(folder, 'package.json'), 'utf8'), '{"name": "mine", "type": "commonjs"}')
 })
 
+test('report the type of the package.json that npm init writes', async () => {
+  const folder = tempDir()
+  writeFileSync(join(folder, 'package.json'), '{"name": "mine", "type": "commonjs"}')
+  assert.match(
+    (await cli(['init', folder])).out,
+    /^warning: package\.json: "type" is not "module", which tests of functions need: npm pkg set type=module$/m,
+  )
+  assert.equal((await cliJson<{ warnings: string[] }>(['init', await created()])).warnings, [])
+})
+
 test('add the type of modules to the package.json that npm writes in an empty folder', async () => {
   const folder = tempDir()
   writeFileSync(join(folder, 'package.json'), '{\n\t"devDependencies": { "svc": "1" }\n}\n')
