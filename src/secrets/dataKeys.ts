@@ -89,6 +89,11 @@ export class DataKeys {
         done.add(idOf(each))
       }
     }
+    await this.removeDestroyed(scope)
+  }
+
+  /** Removes the keys of a project, or of an environment and all its projects, whose destruction is in the log. */
+  async removeDestroyed(scope: Scope): Promise<void> {
     // Only the facts name the destroyed keys: one that was created before them may be in no earlier list of blobs, and
     // one that is created after them remains.
     for await (const key of this.#wrapped.list(scope))

@@ -11,7 +11,10 @@ import { ImportPause } from './importPause.ts'
 import { recordsIn } from './records.ts'
 import { type Counts, storeRecords } from './storeRecords.ts'
 
-type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'blobs' | 'payloads' | 'wrappedKeys'>
+type Deps = Pick<
+  CommandDeps,
+  'store' | 'aggregates' | 'views' | 'blobs' | 'payloads' | 'wrappedKeys' | 'dataKeys'
+>
 
 export interface Imported extends Counts {
   readonly env_id: string
@@ -45,6 +48,7 @@ export const importEnv = async (
   const pause = new ImportPause(deps, { env_id, place }, cause)
   try {
     const { counts, expiring } = await storeRecords(deps, { records, header, transferKey, pause })
+    await deps.dataKeys.removeDestroyed({ env_id }) // those that an earlier export contained
     await createTenant(deps, { header, place }, cause) // T1
     const record = { type: 'RecordImport', env_id, ...counts } as const
     await deps.aggregates.envs.handle(streamOf.env(env_id), record, { ...cause, env_id })

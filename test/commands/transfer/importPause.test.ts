@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { createVariable } from '../../../src/commands/context/createVariable.ts'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
 import { exportEnv } from '../../../src/commands/transfer/exportEnv.ts'
 import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
@@ -17,7 +18,7 @@ const transferKey = new TransferKey(Buffer.alloc(32, 5))
 const cause = { correlation_id: newId(), actor: 'operator' }
 const mine = await plantEnv(source, 'acme')
 const { env_id, caller } = mine
-await plantBuild(source, mine, { name: 'built' })
+const { project_id } = await plantBuild(source, mine, { name: 'built' })
 
 /** An export of the environment, record by record. */
 const exported = async (node: Node = source): Promise<readonly Buffer[]> =>
@@ -121,4 +122,15 @@ pause('of a later export that failed leaves an environment in use that was in us
   assert.ok(directory.env(env_id))
 })
 
+pause('removes the keys that the source has erased since an earlier export', async () => {
+  const target = await openTarget()
+  await createVariable(source.deps, { project: project_id, key: 'KEY', value: 'secret' }, caller)
+  await source.views.settled()
+  await importInto(target, contentOf(await exported()))
+  const keysIn = ({ blobs }: Node) => Array.fromAsync(blobs.list(`keys/${env_id}/`))
+  assert.ok((await keysIn(target)).length > 0)
+  await source.deps.dataKeys.destroy({ env_id }, { final: false }, { ...cause, env_id })
+  await importInto(target, contentOf(await exported()))
+  assert.equal(await keysIn(target), [])
+})
 pause.run()
