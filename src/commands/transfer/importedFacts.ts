@@ -117,7 +117,6 @@ export class ImportedFacts {
       const kept = {
         ...this.#metadataOf(recordOf(metadata), fact),
         first_at: timeOf(at),
-        imported_at: clock.iso(),
       }
       checkFields(fact)
       this.#checkBlobs(fact)

@@ -1,3 +1,4 @@
+import { clock } from '../../clock.ts'
 import { filesOf } from '../../content/contentKey.ts'
 import { AppError } from '../../errors.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
@@ -22,6 +23,12 @@ export interface Counts {
   readonly blobs: number
   readonly facts: number
 }
+
+/** The fact as it is stored now: after `ImportBegun`, also by its time in the audit. */
+const importedNow = <Fact extends Pick<ImportedFact, 'metadata'>>(fact: Fact): Fact => ({
+  ...fact,
+  metadata: { ...fact.metadata, imported_at: clock.iso() },
+})
 
 interface Stored {
   readonly counts: Counts
@@ -66,7 +73,7 @@ const storeWith = async (
     const { stream, revision } = first
     await appends.add(stream, async () => {
       await pause.before({ stream, revision, count: full.length })
-      await appendFacts(deps, full)
+      await appendFacts(deps, full.map(importedNow))
     })
   }
   for await (const record of records) {
@@ -94,7 +101,7 @@ const storeWith = async (
         await flush()
         await appends.add(stream, async () => {
           await pause.before({ stream, revision: count - 1, count: 1 })
-          await appendExpired(deps.store, { stream, count, metadata })
+          await appendExpired(deps.store, { stream, count, metadata: importedNow({ metadata }).metadata })
         })
       }
       const last = batch.at(-1)
