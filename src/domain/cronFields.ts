@@ -32,6 +32,7 @@ export interface CronFields {
 
 /** Reads an expression of five or six fields, or a nickname. The parser would take 80 KB of memory for each. Throws an `Error`. */
 export const cronFieldsOf = (cron: string, mode: '5-part' | '6-part'): CronFields => {
+  checkRanges(cron)
   const read = new CronPattern(cron, 'UTC', { mode })
   const { starDOM, starDOW, useAndLogic, lastDayOfMonth: lastDay, lastWeekday } = read
   return {
@@ -46,6 +47,29 @@ export const cronFieldsOf = (cron: string, mode: '5-part' | '6-part'): CronField
     weekdays: starDOW ? Array<number>(7).fill(EVERY_WEEK) : read.dayOfWeek.slice(0, 7),
     both: useAndLogic || starDOM || starDOW,
   }
+}
+
+/** The fields of an expression, from the last one. */
+const RANGES = [
+  ['day of the week', 0, 7],
+  ['month', 1, 12],
+  ['day of the month', 1, 31],
+  ['hour', 0, 23],
+  ['minute', 0, 59],
+  ['second', 0, 59],
+] as const
+
+/** The parser counts some fields from another number, and its errors name a value that nobody wrote. Throws an `Error`. */
+const checkRanges = (cron: string): void => {
+  const fields = cron.trim().split(/\s+/).reverse()
+  if (fields.length === 1) return // a nickname
+  for (const [n, [name, least, most]] of RANGES.entries())
+    for (const part of fields[n]?.split(',') ?? [])
+      for (const bound of part.split('/')[0]?.split('-') ?? []) {
+        const [, value] = /^\+?(\d+)(?:[LW]|#.*)?$/i.exec(bound) ?? []
+        if (value !== undefined && (Number(value) < least || Number(value) > most))
+          throw new Error(`${name}: expected ${least} to ${most}, got ${value}`)
+      }
 }
 
 const valuesIn = (marks: readonly number[]): number[] => marks.flatMap((mark, value) => (mark ? [value] : []))
