@@ -130,19 +130,30 @@ const parsed = (bytes: Buffer): Line | null => {
 }
 
 const LINE_BREAK = 0x0a
+/** No export has a longer line. */
+const MAX_LINE_BYTES = 16 << 20
+/** Instead of a longer line, and of what follows it. */
+const NO_LINE = Buffer.alloc(0)
 
 /** Yields the lines of a file without their line breaks, as bytes; `isCut`: the last one has none. */
 async function* linesOf(file: string): AsyncGenerator<{ readonly bytes: Buffer; readonly isCut: boolean }> {
   let left: Buffer[] = []
+  let bytes = 0
   try {
     for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
       let from = 0
       for (let end = chunk.indexOf(LINE_BREAK); end >= 0; end = chunk.indexOf(LINE_BREAK, from)) {
         yield { bytes: Buffer.concat([...left, chunk.subarray(from, end)]), isCut: false }
         left = []
+        bytes = 0
         from = end + 1
       }
       if (from < chunk.length) left.push(chunk.subarray(from))
+      bytes += chunk.length - from
+      if (bytes > MAX_LINE_BYTES) {
+        yield { bytes: NO_LINE, isCut: false }
+        return
+      }
     }
   } catch (error) {
     if (error instanceof AppError) throw error

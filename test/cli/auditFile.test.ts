@@ -59,6 +59,12 @@ file('with one changed byte is detected, at any place, and its line is named', a
   }
 })
 
+file('with a line that no export has is detected before the line is read to its end', async () => {
+  const reason = 'the line was changed: it is not a line of an export'
+  const long = Buffer.concat([Buffer.from(joined(lines.slice(0, 2))), Buffer.alloc(17 << 20)])
+  assert.equal(await verdict(long), { ok: false, line: 3, reason })
+})
+
 file('that was cut is detected, at any place', async () => {
   const bytes = Buffer.from(text)
   for (let end = 0; end < bytes.length; end++) {
