@@ -7,7 +7,10 @@ import { isMissing, syncFolder, syncFolderNow } from './sync.ts'
 /** Creates a folder whose name is durable afterwards, also if an earlier process has created it and was killed. */
 export const makeFolderNow = (path: string, mode?: number): void => {
   const first = makeFolder(path, mode) ?? path
-  for (let made = path; made.length >= first.length; made = dirname(made)) syncFolderNow(dirname(made))
+  for (let made = path; made.length >= first.length; made = dirname(made)) {
+    syncFolderNow(dirname(made))
+    if (made === dirname(made)) return // the root is in no folder
+  }
 }
 
 /** Folders that are remembered as durable. */

@@ -1,6 +1,7 @@
 import { existsSync, rmdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { makeFolderNow } from '../../src/disk/durableNames.ts'
 import { makeFolder } from '../../src/disk/makeFolder.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -15,6 +16,14 @@ test('creates the folders that are missing, with the mode, and names the first o
   assert.is(makeFolder(path), undefined)
   rmdirSync(path)
   assert.is(makeFolder(path), path)
+})
+
+test('makes the names of folders durable, up to the root', () => {
+  const path = join(tempDir(), 'a/b')
+  makeFolderNow(path)
+  makeFolderNow(path)
+  assert.ok(existsSync(path))
+  makeFolderNow('/')
 })
 
 test('follows a link to a folder', () => {
