@@ -12,6 +12,8 @@ export interface Argument {
   /** Default: exactly one. `any` is none or more, `some` is one or more; both only as the last argument. */
   readonly count?: 'optional' | 'any' | 'some'
   readonly parse?: Parse<unknown>
+  /** An empty text is a value too. */
+  readonly mayBeEmpty?: true
 }
 
 export interface Option {
@@ -25,6 +27,8 @@ export interface Option {
   /** The command is refused without this option. */
   readonly required?: true
   readonly parse?: Parse<unknown>
+  /** An empty text is a value too. */
+  readonly mayBeEmpty?: true
 }
 
 type Parsed<S> = S extends { readonly parse: Parse<infer T> } ? T : string

@@ -47,7 +47,10 @@ export const contextCommands: readonly CliCommand[] = [
       'stores it encrypted. Functions read it with context(KEY).',
     ofEnvironment: true,
     arguments: { key },
-    options: { project, description: { value: 'TEXT', description: 'explains the variable' } },
+    options: {
+      project,
+      description: { value: 'TEXT', description: 'explains the variable', mayBeEmpty: true },
+    },
     examples: [
       'svc secrets set PAYMENT_KEY',
       'pass show payment | svc secrets set PAYMENT_KEY --project orders',

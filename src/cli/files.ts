@@ -29,7 +29,9 @@ export const fileCommands: readonly CliCommand[] = [
     summary: 'list the files of the environment',
     description: 'Lists the files of the environment in the order of their paths.',
     ofEnvironment: true,
-    arguments: { prefix: { description: 'only paths that begin with this text', count: 'optional' } },
+    arguments: {
+      prefix: { description: 'only paths that begin with this text', count: 'optional', mayBeEmpty: true },
+    },
     options: { limit },
     examples: ['svc files list', 'svc files list reports/ --limit 100 --json'],
     async run({ args: { prefix }, options: { limit: most = DEFAULT_LIMIT }, client, table, signal }) {

@@ -200,9 +200,16 @@ const optionOf = (
   return required ? option.makeOptionMandatory() : option
 }
 
+/** A shell passes an empty text for a variable that is not set: it names nothing. */
+const notEmpty = (text: string): string => {
+  if (text === '') throw new WrongUsage('expected a value, got nothing')
+  return text
+}
+
 /** Parses the text of a value, or each text of several. */
-const valueOf = (label: string, { parse }: Argument | Option, value: unknown): unknown => {
-  if (!parse || value === undefined) return value
+const valueOf = (label: string, spec: Argument | Option, value: unknown): unknown => {
+  const { parse = spec.mayBeEmpty ? String : notEmpty } = spec
+  if (value === undefined) return value
   try {
     return Array.isArray(value) ? value.map((text) => parse(String(text))) : parse(String(value))
   } catch (error) {

@@ -41,6 +41,37 @@ for (const args of [
     assert.match(err, /^svc: .*--help\n$/)
   })
 
+for (const [args, label] of [
+  [['backup', ''], 'DIR'],
+  [['backup', 'verify', ''], 'DIR'],
+  [['restore', ''], 'DIR'],
+  [['restore', 'x', '--secrets', ''], '--secrets'],
+  [['export', 'local/dev', ''], 'FILE'],
+  [['import', ''], 'FILE'],
+  [['import', 'x', '--key-file', ''], '--key-file'],
+  [['audit', 'export', ''], 'file'],
+  [['audit', 'verify', ''], 'file'],
+  [['audit', '--from', ''], '--from'],
+  [['audit', '--env', ''], '--env'],
+  [['orgs', 'show', ''], 'org'],
+  [['envs', 'show', ''], 'env'],
+  [['projections', 'rebuild', ''], 'name'],
+  [['files', 'put', ''], 'file'],
+  [['dev', ''], 'FOLDER'],
+  [['init', ''], 'folder'],
+] as const)
+  usage(`refuses an empty ${label} of ${args[0]} ${args[1]}, which names nothing`, async () => {
+    const { code, out, err } = await cli(args)
+    assert.equal([code, out], [2, ''])
+    assert.is(err, `svc: ${label}: expected a value, got nothing\n`)
+  })
+
+usage('refuses a type of change that does not exist', async () => {
+  const { code, err } = await cli(['audit', '--type', 'Foo'])
+  assert.is(code, 2)
+  assert.match(err, /^svc: --type: expected ApiKeyChanged, .*; got Foo\n$/)
+})
+
 usage('explains a group that has a command of its own, with the options of that command', async () => {
   for (const args of [
     ['audit', '--help'],
