@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream'
 import { jsonPieces, type StoredJson } from '../events/rawJson.ts'
 import type { Blobs } from '../ports/blobs.ts'
 
-/** JSON that is read while it is sent. */
-export interface JsonContent {
+/** Content that is read while it is sent. */
+export interface Content {
   /** Bytes. */
   readonly size: number
   /** To be read once. */
@@ -16,7 +16,7 @@ export interface JsonContent {
  * Converts a value to JSON whose parts in the blobs are read while they are sent, so that no large value is in memory.
  * Rejects with `not_found` before anything is sent if a part no longer exists.
  */
-export const openJson = async (blobs: Pick<Blobs, 'get'>, value: unknown): Promise<JsonContent> => {
+export const openJson = async (blobs: Pick<Blobs, 'get'>, value: unknown): Promise<Content> => {
   const parts: (Buffer | Readable)[] = []
   const close = () => {
     for (const part of parts) if (!Buffer.isBuffer(part)) part.destroy()
@@ -43,7 +43,8 @@ export const openJson = async (blobs: Pick<Blobs, 'get'>, value: unknown): Promi
   return { size, chunks: chunks(), close }
 }
 
-const opened = async (blobs: Pick<Blobs, 'get'>, { key, from, to }: StoredJson): Promise<Readable> => {
+/** Opens a value in the blobs as its JSON. */
+export const opened = async (blobs: Pick<Blobs, 'get'>, { key, from, to }: StoredJson): Promise<Readable> => {
   const stream = await blobs.get(key, { from, to: to - 1 })
   stream.on('error', () => {}) // reported where it is read
   return stream

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
-import { buffer, text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { clock, isoOf } from '../clock.ts'
 import { AppError } from '../errors.ts'
 import { AHEAD_BYTES, type Reservation } from './fileQuota.ts'
 import type { Payload } from '../events/payload.ts'
 import { jsonBytes, RawJson, StoredJson } from '../events/rawJson.ts'
-import { type JsonContent, openJson } from './jsonContent.ts'
+import { type Content, openJson } from './jsonContent.ts'
 import { listBytes, parseList, sha256Of } from './jsonList.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { newId } from '../ids.ts'
+import { type Convert, openText } from './textContent.ts'
 import type { Blobs } from '../ports/blobs.ts'
 
 /** Maximum bytes of JSON inside a fact; larger payloads become blobs. */
@@ -134,8 +135,13 @@ export class Payloads {
   }
 
   /** Converts a value to JSON that is read from the blobs while it is sent. */
-  openJson(value: unknown): Promise<JsonContent> {
+  openJson(value: unknown): Promise<Content> {
     return openJson(this.#blobs, value)
+  }
+
+  /** Opens a text in the blobs, which is read while it is sent; any other value is its JSON. */
+  openText(stored: StoredJson, convert: Convert): ReturnType<typeof openText> {
+    return openText(this.#blobs, stored, convert)
   }
 
   /** Loads the fields of an object; large ones remain text. */
@@ -156,12 +162,6 @@ export class Payloads {
         return [name, new StoredJson({ key, size: to }, at, at + value.bytes.length)]
       }),
     )
-  }
-
-  /** Reads a text in the blobs; any other value is returned as JSON. */
-  async loadText({ key, from, to }: StoredJson): Promise<string> {
-    const json = await text(await this.#blobs.get(key, { from, to: to - 1 }))
-    return json.startsWith('"') ? (JSON.parse(json) as string) : json
   }
 
   /** Rejects for a payload that is damaged: a changed byte could be another value. */

@@ -6,11 +6,15 @@ import { suite } from '../support/suite.ts'
 const server = await startServer()
 const { api } = server
 
+/** Characters that JSON escapes, pairs of surrogates and one without a partner. */
+const ESCAPES = '"\\\n\u0001/"\\"grüß😀\ud83d!\ud83d'
+
 const RAW = `
 import { context, fn } from 'svc'
 const hook = (handler) => fn({ webhook: { service: 'raw', path: String(count++) } }, handler)
 let count = 0
 const LATIN1 = new Uint8Array([0x66, 0xfc, 0x72, 0x00, 0xff])
+const ESCAPES = ${JSON.stringify(ESCAPES)}
 export const response = hook(() => new Response('<h1>grüß</h1>', { status: 203, headers: { 'content-type': 'text/html; charset=utf-8', 'x-mine': 'yes' } }))
 export const json = hook(() => Response.json({ a: [1, 'ü'] }, { status: 201 }))
 export const empty = hook(() => new Response(null, { status: 204 }))
@@ -22,6 +26,8 @@ export const largeBytes = hook(() => ({ status: 200, body: Buffer.alloc(100_000,
 export const html = hook(() => ({ status: 200, headers: { 'Content-Type': 'text/html' }, body: '<h1>hi</h1>' }))
 export const xml = hook(() => ({ status: 200, headers: { 'content-type': 'application/xml' }, body: '<a/>' }))
 export const largeText = hook(() => ({ status: 200, headers: { 'content-type': 'text/csv' }, body: 'ü,1\\n'.repeat(30_000) }))
+export const escapes = hook(() => ({ status: 200, headers: { 'content-type': 'text/csv' }, body: ESCAPES.repeat(5000) }))
+export const oddBytes = hook(() => ({ status: 200, body: Buffer.alloc(100_001, 'ü') }))
 export const problem = hook(() => ({ status: 400, headers: { 'content-type': 'application/problem+json' }, body: 'text' }))
 export const buffer = hook(() => ({ status: 200, headers: new Headers({ 'content-type': 'image/x-raw', 'x-mine': 'yes' }), body: Buffer.from(LATIN1) }))
 export const bytes = hook(() => LATIN1)
@@ -56,6 +62,8 @@ for (const [name, status, type, content] of [
   ['html', 200, 'text/html', '<h1>hi</h1>'],
   ['xml', 200, 'application/xml', '<a/>'],
   ['largeText', 200, 'text/csv', 'ü,1\n'.repeat(30_000)],
+  ['escapes', 200, 'text/csv', ESCAPES.repeat(5000).toWellFormed()],
+  ['oddBytes', 200, 'application/octet-stream', Buffer.alloc(100_001, 'ü')],
   ['problem', 400, 'application/problem+json', '"text"'],
   ['buffer', 200, 'image/x-raw', LATIN1],
   ['bytes', 200, 'application/octet-stream', LATIN1],
@@ -65,6 +73,7 @@ for (const [name, status, type, content] of [
     const answer = await fetched(name)
     assert.equal([answer.status, answer.type], [status, type])
     assert.ok(answer.bytes.equals(Buffer.from(content)), answer.bytes.toString('latin1', 0, 200))
+    if (status !== 204) assert.is(answer.response.headers.get('content-length'), `${answer.bytes.length}`)
   })
 }
 

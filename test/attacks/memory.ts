@@ -40,6 +40,10 @@ const HOSTILE = `
     status: 200, body: { raw: request.bodyRaw?.length ?? 0, body: typeof request.body },
   }))
   export const replies = fn({ webhook: { service: 'memory', path: '/replies' } }, () => ({ status: 200, body: many }))
+  const six = 'x'.repeat(6_000_000)
+  const plain = { status: 200, headers: { 'content-type': 'text/plain' } }
+  export const texts = fn({ webhook: { service: 'memory', path: '/texts' } }, () => ({ ...plain, body: six }))
+  export const bytes = fn({ webhook: { service: 'memory', path: '/bytes' } }, () => ({ ...plain, body: Buffer.alloc(4_400_000) }))
 `
 
 export interface Attacked {
@@ -83,6 +87,21 @@ const survived = async ({ target }: Attacked): Promise<string> => {
   if (alive.status !== 200) throw new Error(`/healthz replies ${alive.status}`)
   return `alive, ${boundedMemory(target)} so far with a heap of ${HEAP_MIB} MiB`
 }
+
+/** Sends a request without a body and reads only the beginning of the reply, which it returns. */
+export const begun = (url: string, method: string): Promise<{ socket: Socket; beginning: string }> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port, pathname } = new URL(url)
+    const socket = connect({ host: hostname, port: Number(port) }, () =>
+      socket.write(`${method} ${pathname} HTTP/1.1\r\nHost: ${hostname}\r\nContent-Length: 0\r\n\r\n`),
+    )
+    socket.once('data', (data) => {
+      socket.pause()
+      resolve({ socket, beginning: data.toString('latin1') })
+    })
+    socket.once('error', reject)
+    socket.once('close', () => reject(new Error('The connection ended before the reply began')))
+  })
 
 /** Sends a request and never reads the reply. */
 const unread = (api: Api, path: string): Promise<Socket> =>

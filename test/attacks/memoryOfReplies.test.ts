@@ -1,5 +1,5 @@
 import { publish } from '../support/build.ts'
-import { call, memorySuite, statuses, withUnread } from './memory.ts'
+import { begun, call, memorySuite, statuses, withUnread } from './memory.ts'
 
 memorySuite('memory of the service: replies', [
   {
@@ -41,5 +41,26 @@ memorySuite('memory of the service: replies', [
     severity: 'high',
     tried: async ({ urls }) =>
       statuses(Array.from({ length: 20 }, () => fetch(urls.get('/replies') ?? '', { method: 'POST' }))),
+  },
+  {
+    id: 'B/08-bodies/webhook-replies/unread',
+    attempt: 'call a hundred webhooks that reply with 6 MB of text or bytes; read only the beginning',
+    severity: 'critical',
+    tried: async ({ urls }) => {
+      const opened: Awaited<ReturnType<typeof begun>>[] = []
+      try {
+        for (let n = 0; n < 25; n++)
+          opened.push(
+            ...(await Promise.all(
+              ['/texts', '/texts', '/texts', '/bytes'].map((path) => begun(urls.get(path) ?? '', 'POST')),
+            )),
+          )
+        const refused = opened.find(({ beginning }) => !beginning.startsWith('HTTP/1.1 200'))
+        if (refused) throw new Error(refused.beginning)
+        return `${opened.length} replies have begun`
+      } finally {
+        for (const { socket } of opened) socket.destroy()
+      }
+    },
   },
 ])

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Context } from 'koa'
+import type { Content } from '../../content/jsonContent.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import { StoredJson } from '../../events/rawJson.ts'
 
@@ -11,6 +12,11 @@ export const sendJson = async (
 ): Promise<void> => {
   const content = await payloads.openJson(value)
   ctx.type = 'application/json'
+  sendContent(ctx, content)
+}
+
+/** Sends content as fast as the client receives it. */
+export const sendContent = (ctx: Context, content: Content): void => {
   ctx.body = Readable.from(content.chunks, { objectMode: false })
   ctx.length = content.size
   if (ctx.res.closed) return content.close() // the client left meanwhile, so the body is not read

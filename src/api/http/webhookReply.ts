@@ -1,11 +1,10 @@
 import type { Context } from 'koa'
 import type { Payloads } from '../../content/payloads.ts'
+import type { Convert } from '../../content/textContent.ts'
 import { AppError } from '../../errors.ts'
 import { RawJson, StoredJson } from '../../events/rawJson.ts'
 import { headersToSend, isReply, mistakeInBytes, type Reply } from '../../events/webhookReply.ts'
-import { holding } from '../../loops/byteBudget.ts'
-import type { ApiDeps } from '../deps.ts'
-import { sendJson } from './jsonReply.ts'
+import { sendContent, sendJson } from './jsonReply.ts'
 import { isOfOrigin, REMOVED_HEADERS } from './replyHeaders.ts'
 
 /** Gives the document an origin of its own, without scripts: the API and `/docs` share the origin of the URL. */
@@ -16,10 +15,7 @@ export const functionFailed = (message: string, run_id: string): AppError =>
   new AppError('internal_server_error', message, { data: { byFunction: true, run_id } })
 
 interface Sending {
-  readonly payloads: Pick<Payloads, 'openJson' | 'loadText'>
-  /** The memory for values, and the organization that takes it. */
-  readonly memory: Pick<ApiDeps['memory'], 'values'>
-  readonly owner: string
+  readonly payloads: Pick<Payloads, 'openJson' | 'openText'>
   readonly run_id: string
 }
 
@@ -61,44 +57,88 @@ const sendBody = (
   type: string | string[] | undefined,
   options: Sending,
 ): Promise<void> | undefined => {
-  if (bytes !== undefined) return sendVerbatim(ctx, bytes, (text) => decoded(text, options.run_id), options)
-  if (raw !== undefined) return sendVerbatim(ctx, raw, asItIs, options)
+  const { payloads, run_id } = options
+  if (bytes !== undefined) return sendVerbatim(ctx, bytes, bytesOf(run_id), payloads)
+  if (raw !== undefined) return sendVerbatim(ctx, raw, TEXT, payloads)
   if (body === undefined) return void (ctx.body = null)
   const isText =
     typeof body === 'string' || body instanceof StoredJson || (body instanceof RawJson && body.isText)
   return isText && type !== undefined && !IS_JSON.test(String(type))
-    ? sendVerbatim(ctx, body, asItIs, options)
-    : sendJsonBody(ctx, body, options.payloads)
+    ? sendVerbatim(ctx, body, TEXT, payloads)
+    : sendJsonBody(ctx, body, payloads)
 }
 
 const IS_JSON = /[/+]json\b/i
 
-const asItIs = (text: string): string => text
+/** How a text is sent: a small one at once, a large one while it is read. */
+interface Form {
+  readonly whole: (text: string) => string | Buffer
+  readonly parts: Convert
+}
 
-const decoded = (text: string, run_id: string): Buffer => {
-  const mistake = mistakeInBytes(text)
-  if (mistake !== undefined) throw functionFailed(mistake, run_id)
-  return Buffer.from(text, 'base64')
+const TEXT: Form = {
+  whole: (text) => text,
+  parts: async function* (texts) {
+    for await (const text of texts) yield Buffer.from(text)
+  },
+}
+
+/** Characters that are whole bytes of base64. */
+const GROUP = 4
+
+/** Bytes, which are base64 in a result. */
+const bytesOf = (run_id: string): Form => {
+  const decoded = (text: string): Buffer => {
+    const mistake = mistakeInBytes(text)
+    if (mistake !== undefined) throw functionFailed(mistake, run_id)
+    return Buffer.from(text, 'base64')
+  }
+  return {
+    whole: decoded,
+    parts: async function* (texts) {
+      let rest = ''
+      for await (const text of texts) {
+        rest += text
+        const end = rest.length - GROUP - (rest.length % GROUP) // the last group may be padded
+        if (end <= 0) continue
+        // Padding before the end is a mistake, which one more character makes visible.
+        const mistake = mistakeInBytes(`${rest.slice(0, end)}A`)
+        if (mistake !== undefined) throw functionFailed(mistake, run_id)
+        yield Buffer.from(rest.slice(0, end), 'base64')
+        rest = rest.slice(end)
+      }
+      if (rest !== '') yield decoded(rest)
+    },
+  }
 }
 
 const sendVerbatim = (
   ctx: Context,
   content: unknown,
-  convert: (text: string) => string | Buffer,
-  { payloads, memory, owner }: Sending,
+  form: Form,
+  payloads: Sending['payloads'],
 ): Promise<void> | undefined => {
-  const send = (text: string): void => {
-    const { status } = ctx
-    ctx.body = convert(text)
-    ctx.status = status
-  }
-  if (!(content instanceof StoredJson)) {
-    send(textIn(content))
-    return undefined
-  }
-  const bytes = content.to - content.from
-  return holding(memory.values, { owner, bytes }, () => payloads.loadText(content)).then(send)
+  if (content instanceof StoredJson) return sendStored(ctx, content, form, payloads)
+  const { status } = ctx
+  ctx.body = form.whole(textIn(content))
+  ctx.status = status
+  return undefined
 }
+
+/** The content is read only as fast as the client receives it. */
+const sendStored = async (
+  ctx: Context,
+  stored: StoredJson,
+  { parts }: Form,
+  payloads: Sending['payloads'],
+): Promise<void> => {
+  const content = await payloads.openText(stored, parts)
+  if (parts === TEXT.parts && ctx.type === '') ctx.type = IS_MARKUP.test(content.start) ? 'html' : 'text'
+  sendContent(ctx, content)
+}
+
+/** Koa gives a small text without a type the same one. */
+const IS_MARKUP = /^\s*</
 
 const textIn = (content: unknown): string => {
   const value = content instanceof RawJson ? content.parse() : content

@@ -53,9 +53,9 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
   const result =
     ending.result instanceof StoredJson ? await fieldsOf(ending.result, owner, deps) : ending.result
   if (ending.isRepeated) ctx.set('Idempotency-Replayed', 'true')
-  const { memory, payloads } = deps
+  const { payloads } = deps
   const ownOrigin = endpoint.domain !== null
-  const sending = replyWith(ctx, result, { ownOrigin, payloads, memory, owner, run_id, whole: ending.result })
+  const sending = replyWith(ctx, result, { ownOrigin, payloads, run_id, whole: ending.result })
   if (sending) await sending
 }
 

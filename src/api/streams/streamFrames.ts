@@ -1,5 +1,5 @@
 import { type Activity, followStream } from '../../commands/streams/followStream.ts'
-import type { JsonContent } from '../../content/jsonContent.ts'
+import type { Content } from '../../content/jsonContent.ts'
 import { isAppError } from '../../errors.ts'
 import { StoredJson } from '../../events/rawJson.ts'
 import type { StreamStart } from '../../commands/streams/startOfStream.ts'
@@ -79,11 +79,7 @@ const RUN_EVENTS = {
 } as const
 
 /** Opens the data of a large event. A value whose retention period has ended is `null`. */
-const openFrame = async (
-  data: unknown,
-  payloads: Payloads,
-  withoutIt: () => unknown,
-): Promise<JsonContent> => {
+const openFrame = async (data: unknown, payloads: Payloads, withoutIt: () => unknown): Promise<Content> => {
   try {
     return await payloads.openJson(data)
   } catch (error) {
