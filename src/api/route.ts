@@ -135,6 +135,8 @@ interface RouteSpec<Q extends TObject = TObject, B extends TSchema = TSchema> {
   readonly takesSession?: true
   /** Unknown fields are refused, also in nested objects. */
   readonly body?: B
+  /** The part of the body that the permissions depend on. Only this is kept while a reply is open. */
+  permitted?(body: Static<B>): unknown
   /** Parses the body; default: JSON, whose mistakes are `bad_request`. */
   readonly parseBody?: (json: Buffer) => unknown
   /** The limit of a JSON body in bytes; default `DEFAULT_MAX_BODY`. */

@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { deploy, publish, type Run, runsOf, type Webhook } from '../support/build.ts'
 import type { Api } from '../support/http.ts'
@@ -20,6 +21,7 @@ const HOSTILE = `
   export const large = (mib) => objects(mib)
   export const text = (mib) => 'x'.repeat(Math.floor(mib * (1 << 20)))
   export const waits = fn({ 'on-event': 'waits', timeout: 60000 }, () => new Promise((r) => setTimeout(r, 50000)))
+  export const sleeps = fn({ mcp: { service: 'memory', description: 'Sleeps' }, timeout: 60000 }, () => new Promise((r) => setTimeout(r, 50000)))
   const list = (of) => Array.from({ length: 32 }, of)
   export const fails = fn({ 'on-event': 'fails' }, () => {
     throw Object.assign(new Error('many'), Object.fromEntries('abcdefgh'.split('').map((name) => [name, list(() => list(() => ({})))])))
@@ -101,6 +103,27 @@ export const begun = (url: string, method: string): Promise<{ socket: Socket; be
     })
     socket.once('error', reject)
     socket.once('close', () => reject(new Error('The connection ended before the reply began')))
+  })
+
+/** Posts JSON and resolves when the reply has begun. The reply stays open until `leave` is called. */
+export const openReply = (
+  api: Api,
+  path: string,
+  json: string,
+): Promise<{ readonly status: number; readonly leave: () => void }> =>
+  new Promise((resolve, reject) => {
+    const headers = {
+      Authorization: `Bearer ${api.key}`,
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+    }
+    const sent = request(`${api.url}${path}`, { method: 'POST', headers, agent: false }, (reply) => {
+      reply.on('error', () => {}) // left
+      reply.resume()
+      resolve({ status: reply.statusCode ?? 0, leave: () => sent.destroy() })
+    })
+    sent.on('error', reject)
+    sent.end(json)
   })
 
 /** Sends a request and never reads the reply. */

@@ -1,5 +1,8 @@
 import { newId } from '../../src/ids.ts'
-import { memorySuite, MIB, statuses } from './memory.ts'
+import { publish } from '../support/build.ts'
+import { memorySuite, MIB, openReply, statuses } from './memory.ts'
+
+const smallObjects = (count: number) => `[${'{},'.repeat(count)}1]`
 
 const OBJECTS = Buffer.from(`[${'{},'.repeat(8_000_000)}1]`)
 
@@ -90,6 +93,46 @@ memorySuite('memory of the service: bodies', [
       const wrong = got.filter((status) => (status < 400 && status !== 0) || status >= 500)
       if (wrong.length > 0) throw new Error(`Expected every form to be refused, got ${got.join(' ')}`)
       return `replies: ${[...new Set(got)].join(', ')}`
+    },
+  },
+  {
+    id: 'B/08-bodies/open-replies',
+    attempt: 'keep two hundred streams open whose requests had a mebibyte or 63 KB of small objects',
+    severity: 'critical',
+    tried: async ({ api }) => {
+      const { stream_id } = await publish(api, 'waits', null)
+      const opened: Awaited<ReturnType<typeof openReply>>[] = []
+      try {
+        for (let n = 0; n < 200; n++) {
+          const event_data = smallObjects(n < 20 ? 340_000 : 21_000)
+          const body = `{"event_type":"nothing","stream_id":"${stream_id}","event_data":${event_data}}`
+          opened.push(await openReply(api, '/v1/streams/subscribe-with-event', body))
+        }
+        return await statuses(opened.map(async ({ status }) => ({ status })))
+      } finally {
+        for (const { leave } of opened) leave()
+      }
+    },
+  },
+  {
+    id: 'B/08-bodies/open-replies/tools',
+    attempt:
+      'call a tool that sleeps twenty times with a mebibyte of small objects, and leave when the reply has begun',
+    severity: 'critical',
+    tried: async ({ api }) => {
+      const got: { status: number }[] = []
+      for (let n = 1; n <= 20; n++) {
+        const input = `{"a":${smallObjects(340_000)}}`
+        const params = `{"name":"memory_main_sleeps","_meta":{"progressToken":${n}},"arguments":${input}}`
+        const reply = await openReply(
+          api,
+          '/mcp',
+          `{"jsonrpc":"2.0","id":${n},"method":"tools/call","params":${params}}`,
+        )
+        reply.leave()
+        got.push(reply)
+      }
+      return statuses(got.map(async (reply) => reply))
     },
   },
 ])

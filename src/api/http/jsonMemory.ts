@@ -2,8 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import type { GiveBack } from '../../loops/byteBudget.ts'
 import type { ApiMemory } from './memory.ts'
 
-/** Bodies up to this size take no memory of their organization: the connections are limited too. */
+/** Bodies up to this size take no memory while they arrive: the connections are limited too. */
 const SMALL_BYTES = 64 << 10
+/** The same for values. A body of 64 KiB can be one of 1.4 MiB. */
+const SMALL_VALUE_BYTES = 256 << 10
 
 /** Memory of one list or object, of one member of an object and of one element of a list, when JSON is parsed. */
 const CONTAINER_BYTES = 64
@@ -22,18 +24,24 @@ const parsedBytes = (json: Buffer): number => {
 }
 
 /**
- * Reads and parses a large JSON body with memory of its owner: for its bytes while they arrive, and for its value until
- * `done` is called. The two are separate, so that no body that arrives slowly keeps others from being parsed.
+ * Reads and parses a JSON body with memory of its owner: for the bytes of a large one while they arrive, and for a large
+ * value until `done` is called. The two are separate, so that no body that arrives slowly keeps others from being parsed.
  */
 export const parseInMemory = async <Value>(
   memory: ApiMemory,
   owner: string,
-  { limit, read, parse }: { limit: number; read: () => Promise<Buffer>; parse: (json: Buffer) => Value },
-): Promise<{ readonly value: Value; readonly done: GiveBack }> => {
-  const doneReading = await memory.bodies.take(owner, limit)
+  {
+    limit,
+    read,
+    parse,
+  }: { limit: number | null; read: () => Promise<Buffer>; parse: (json: Buffer) => Value },
+): Promise<{ readonly value: Value; readonly done?: GiveBack }> => {
+  const doneReading = limit === null ? undefined : await memory.bodies.take(owner, limit)
   try {
     const json = await read()
-    const done = await memory.values.take(owner, parsedBytes(json))
+    const bytes = parsedBytes(json)
+    if (bytes <= SMALL_VALUE_BYTES) return { value: parse(json) }
+    const done = await memory.values.take(owner, bytes)
     try {
       return { value: parse(json), done }
     } catch (error) {
@@ -41,7 +49,7 @@ export const parseInMemory = async <Value>(
       throw error
     }
   } finally {
-    doneReading()
+    doneReading?.()
   }
 }
 

@@ -125,18 +125,27 @@ const serveAs = async (
 ): Promise<void> => {
   const cause = credentialCause(request.ctx, credential, deps)
   const once: Once = (content, work) => onceFor(request, route, { id: credential.id, cause }, content, work)
-  const hold: Ask['hold'] = ({ gone, end }) =>
-    deps.authenticator.hold({
-      credential,
-      gone,
-      end,
-      mayStill: (now) => isLetIn(route, { ...request, credential: now }),
-    })
-  const asked = { ...request, credential, once, hold }
+  const asked = { ...request, credential, once, hold: holdOf(route, credential, request) }
   await demandNeeds(route, asked)
   const askedBy = (ids: NewId): Ask => ({ ...asked, caller: { cause, newId: ids } })
   if (route.demand) await route.demand(askedBy(newId))
   await answer(route, request, once, (ids) => route.handle(askedBy(ids)))
+}
+
+/** An open reply keeps what permissions depend on, and not the body: its memory is given back when the handler returns. */
+const holdOf = (
+  route: CredentialRoute,
+  credential: Credential,
+  { params, deps, body }: Pick<PublicAsk, 'params' | 'deps' | 'body'>,
+): Ask['hold'] => {
+  const kept = { params, deps, body: route.permitted?.(body) }
+  return ({ gone, end }) =>
+    deps.authenticator.hold({
+      credential,
+      gone,
+      end,
+      mayStill: (now) => isLetIn(route, { ...kept, credential: now }),
+    })
 }
 
 /** Reads the body, which the client may withhold until now, and checks the request against the declaration. */
@@ -158,14 +167,18 @@ const validated = async <Deps>(
     const body = checkBody?.(parseBody(json))
     return { body, query: checkQuery(ctx.query) }
   }
-  const limit = memory && checkBody ? largeSizeOf(ctx.req, maxBodyBytes) : null
-  const large =
-    memory && limit !== null
-      ? await parseInMemory(memory.of, memory.owner, { limit, read, parse })
-      : undefined
-  const { body, query } = large?.value ?? parse(checkBody ? await read() : NO_BODY)
+  const parsed = !checkBody
+    ? { value: parse(NO_BODY) }
+    : memory
+      ? await parseInMemory(memory.of, memory.owner, {
+          limit: largeSizeOf(ctx.req, maxBodyBytes),
+          read,
+          parse,
+        })
+      : { value: parse(await read()) }
+  const { body, query } = parsed.value
   return {
-    ...(large && { done: large.done }),
+    ...('done' in parsed && { done: parsed.done }),
     params: ctx['params'] as Record<string, string>,
     query,
     body,
@@ -178,7 +191,7 @@ const validated = async <Deps>(
 const NO_BODY = Buffer.alloc(0)
 
 type Validated<Deps> = PublicAsk<Record<string, string>, unknown, unknown, Deps> & {
-  /** Gives back the memory of a large body. */
+  /** Gives back the memory of a large value. */
   readonly done?: GiveBack
 }
 

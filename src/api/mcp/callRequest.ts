@@ -1,11 +1,11 @@
 import { isAppError, messageOf } from '../../errors.ts'
 import { isObject } from '../../events/isObject.ts'
-import type { EmittedData } from '../../commands/tools/callTool.ts'
+import type { EmittedData, StoredCall } from '../../commands/tools/callTool.ts'
 import type { Ask } from '../route.ts'
 import { openStream } from '../routes/streams.ts'
 import type { SseReply } from '../streams/sse.ts'
 import { apiTools } from './apiTools.ts'
-import { callFunctionTool, mistakeInCall, toolFor } from './functionTools.ts'
+import { type Calling, mistakeInCall, resultOfCall, storeFunctionCall, toolFor } from './functionTools.ts'
 import {
   type Answer,
   internalError,
@@ -45,46 +45,86 @@ export const answerCall = async (
   const call = { tool, input, id, session }
   const takesStream = ask.ctx.get('Accept').includes('text/event-stream')
   if (token === undefined || !takesStream)
-    return { result: await resultFor(() => callFunctionTool(ask, call)) }
-  const { service = '' } = tool.fn.mcp ?? {}
+    return {
+      result: await resultFor(async () => resultOfCall(ask, await storeFunctionCall(ask, call))),
+    }
+  const calling = callingOf(ask, tool.fn.mcp?.service ?? '')
   await openStream(
-    heldFor(ask, service),
-    async () => undefined,
-    async (client) => {
-      const progress = { onData: progressOf(client, token), gone: client.gone }
-      const answer = await streamedAnswer(ask, () => callFunctionTool(ask, { ...call, progress }))
-      client.end(frameOf(responseOf(id, answer)))
-    },
+    calling,
+    () => storedOrRefused(calling, call),
+    (client, stored) => serveCall(client, stored, { calling, id, token }),
   )
   return null
 }
 
-/** The request as one whose stream ends when the credential may no longer call the service. The run continues. */
-const heldFor = (ask: Ask, service: string): Ask => ({
-  ...ask,
+/** What a stream needs of its request: not the body, whose memory is given back when the stream has begun. */
+type StreamedCalling = Calling & Parameters<typeof openStream>[0]
+
+/** The stream ends when the credential may no longer call the service. The run continues. */
+const callingOf = (
+  { ctx, deps, credential, caller, request_id }: Omit<StreamedCalling, 'hold'>,
+  service: string,
+): StreamedCalling => ({
+  ctx,
+  deps,
+  credential,
+  caller,
+  request_id,
   hold: ({ gone, end }) =>
-    ask.deps.authenticator.hold({
-      credential: ask.credential,
+    deps.authenticator.hold({
+      credential,
       gone,
       end,
       mayStill: ({ permissions }) => Promise.resolve(permissions.allows('mcp', 'execute', service)),
     }),
 })
 
+type Stored = { readonly stored: StoredCall } | { readonly refused: ToolResult }
+
+const storedOrRefused = async (
+  calling: Calling,
+  call: Parameters<typeof storeFunctionCall>[1],
+): Promise<Stored> => {
+  try {
+    return { stored: await storeFunctionCall(calling, call) }
+  } catch (error) {
+    return { refused: refusalOf(error) }
+  }
+}
+
+/** Serves the progress of a call, then its result. When the client has gone, the run continues without it. */
+const serveCall = async (
+  client: SseReply,
+  stored: Stored,
+  { calling, id, token }: { calling: StreamedCalling; id: RequestId; token: RequestId },
+): Promise<void> => {
+  const progress = { onData: progressOf(client, token), gone: client.gone }
+  const answer =
+    'refused' in stored
+      ? { result: stored.refused }
+      : await streamedAnswer(calling, () => resultOfCall(calling, stored.stored, progress))
+  client.end(frameOf(responseOf(id, answer)))
+}
+
 /** The result of a tool. A refusal is one too, because the model can then correct its call. */
 const resultFor = async (work: () => Promise<ToolResult>): Promise<ToolResult> => {
   try {
     return await work()
   } catch (error) {
-    if (!isAppError(error) || error.code === 'internal_server_error' || error.code === 'wrong_revision')
-      throw error
-    return failure(`${error.code}: ${error.message}`)
+    return refusalOf(error)
   }
+}
+
+/** Throws any error that is no refusal. */
+const refusalOf = (error: unknown): ToolResult => {
+  if (!isAppError(error) || error.code === 'internal_server_error' || error.code === 'wrong_revision')
+    throw error
+  return failure(`${error.code}: ${error.message}`)
 }
 
 /** The reply has begun, so an unexpected error is logged here and not with the request. */
 const streamedAnswer = async (
-  { deps: { logger }, request_id }: Ask,
+  { deps: { logger }, request_id }: Pick<Ask, 'deps' | 'request_id'>,
   work: () => Promise<ToolResult>,
 ): Promise<Answer> => {
   try {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { callTool, type EmittedData } from '../../commands/tools/callTool.ts'
+import { type Progress, runStored, storeCall, type StoredCall } from '../../commands/tools/callTool.ts'
 import type { Credential } from '../../access/credential.ts'
 import { isObject } from '../../events/isObject.ts'
 import { payloadOf } from '../../events/payload.ts'
@@ -67,15 +67,17 @@ interface Call {
   readonly input: unknown
   readonly id: RequestId
   readonly session: string | undefined
-  readonly progress?: { readonly onData: (data: EmittedData) => Promise<void>; readonly gone: AbortSignal }
 }
 
-/** Runs a function and returns its result. Rejects with an `AppError`. */
-export const callFunctionTool = async (
-  { deps, credential, caller }: Ask,
-  { tool, input, id, session, progress }: Call,
-): Promise<ToolResult> => {
-  const { run_id, ending } = await callTool(
+/** What a call needs of its request after its input is stored. */
+export type Calling = Pick<Ask, 'deps' | 'credential' | 'caller'>
+
+/** Stores the input of a call of a function. `resultOfCall` must follow. Rejects with an `AppError`. */
+export const storeFunctionCall = (
+  { deps, credential, caller }: Calling,
+  { tool, input, id, session }: Call,
+): Promise<StoredCall> =>
+  storeCall(
     deps,
     {
       tool,
@@ -83,10 +85,17 @@ export const callFunctionTool = async (
       defaultTimeoutMs: deps.webhookTimeoutMs,
       // Without a session, no notification can name the call.
       request: { credential_id: credential.id, session_id: session ?? randomUUID(), request_id: id },
-      progress,
     },
     caller.cause,
   )
+
+/** Runs a function and returns its result. Rejects with an `AppError`. */
+export const resultOfCall = async (
+  { deps, credential, caller: { cause } }: Calling,
+  stored: StoredCall,
+  progress?: Progress,
+): Promise<ToolResult> => {
+  const { run_id, ending } = await runStored(deps, stored, { cause, progress })
   const _meta = { 'svc/run_id': run_id }
   switch (ending.type) {
     case 'RunSucceeded': {

@@ -119,6 +119,7 @@ export const streamRoutes = [
     needs: [{ type: 'stream', action: 'read', path: (_, { body }) => streamPath(body) }, mayPublish],
     query: Type.Object(Times),
     body: PublishAndFollowBody,
+    permitted: ({ event_type, type, stream_id }) => ({ event_type, type, stream_id }),
     example: { event_type: 'hello:said', event_data: { name: 'Ada' } },
     errors: ['not_found', 'quota_exceeded'],
     reply: { kind: 'stream', events: { ...publishedEvent, ...streamEvents } },

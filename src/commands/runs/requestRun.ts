@@ -31,15 +31,15 @@ export type RunToRequest = Omit<RunPlan, 'run_id' | 'stream_id' | 'attempt' | 'i
 }
 
 /**
- * Requests a run in a stream of its own and waits for its end. `ending` is null if the time was over first; the run
- * then continues. The worker of this process claims the run in the same append. Otherwise the run is offered to another
- * worker (for a REPL always the same one).
+ * Requests a run in a stream of its own and waits for its end. `ending` is null if the time was over first, or `gone`;
+ * the run then continues. The worker of this process claims the run in the same append. Otherwise the run is offered to
+ * another worker (for a REPL always the same one).
  */
-export const requestRun = async (
+export const requestRun = (
   deps: Deps,
-  { run, input }: { run: RunToRequest; input: RunInput },
+  { run, input, gone }: { run: RunToRequest; input: RunInput; gone?: AbortSignal | undefined },
   { cause, newId }: Caller,
-): Promise<{ run_id: string; stream_id: string; ending: Ending | null }> => {
+): Promise<Requested> => {
   const run_id = newId('run')
   const stream_id = newId('stream')
   const plan: RunPlan = {
@@ -50,30 +50,57 @@ export const requestRun = async (
     input_at: { stream_id, revision: REQUESTED_AT },
     ...(cause.traceparent !== undefined && { traceparent: cause.traceparent }),
   }
-  const wanted = { plan, input, cause, now: clock.iso() }
   const over = overAfter(run.timeout + BEYOND_TIMEOUT_MS, deps.stopping)
-  const ended = (onFact?: () => void) =>
-    awaitEnding(deps, { run_id, stream_id, after: REQUESTED_AT }, { signal: over.signal, onFact })
-  try {
-    const here = deps.claimer?.hasRoom(cause.env_id) ? deps.claimer : null
-    const isSession = sessionOf(wanted) !== undefined
-    if ((!here || isSession || here.isFullFor(cause.env_id)) && deps.offers?.make(wanted)) {
-      const begun = Promise.withResolvers<true>()
-      const ending = ended(() => begun.resolve(true))
-      ending.catch(() => {}) // awaited below, unless storing the request fails first
-      // A worker that accepts the offer too late gets null from `storeRequest`.
-      const offeredMs = isSession ? OFFERED_SESSION_MS : OFFERED_MS
-      const taken = await atMost(offeredMs, Promise.race([begun.promise, ending]))
-      if (!taken) await storeRequest(deps, wanted)
-      return { run_id, stream_id, ending: await ending }
-    }
-    if (here) await here.take(wanted)
-    else await storeRequest(deps, wanted)
-    return { run_id, stream_id, ending: await ended() }
-  } finally {
-    over.clear()
-  }
+  const signal = gone ? AbortSignal.any([over.signal, gone]) : over.signal
+  const wanted = { plan, input, cause, now: clock.iso() }
+  return endOf({ run_id, stream_id }, request(deps, wanted, signal)).finally(() => over.clear())
 }
+
+interface Requested {
+  readonly run_id: string
+  readonly stream_id: string
+  readonly ending: Ending | null
+}
+
+/** An own function, because a function that waits keeps its arguments, and the input of the run is not needed any more. */
+const endOf = async (
+  ids: Pick<Requested, 'run_id' | 'stream_id'>,
+  requested: Promise<{ readonly ending: Promise<Ending | null> }>,
+): Promise<Requested> => {
+  const { ending } = await requested
+  return { ...ids, ending: await ending }
+}
+
+/** Resolves when the run is requested. */
+const request = async (
+  deps: Deps,
+  wanted: WantedRun,
+  signal: AbortSignal,
+): Promise<{ readonly ending: Promise<Ending | null> }> => {
+  const { plan, cause } = wanted
+  const ended = (onFact?: () => void) => endingOf(deps, plan, { signal, onFact })
+  const here = deps.claimer?.hasRoom(cause.env_id) ? deps.claimer : null
+  const isSession = sessionOf(wanted) !== undefined
+  if ((!here || isSession || here.isFullFor(cause.env_id)) && deps.offers?.make(wanted)) {
+    const begun = Promise.withResolvers<true>()
+    const ending = ended(() => begun.resolve(true))
+    ending.catch(() => {}) // awaited by the caller, unless storing the request fails first
+    // A worker that accepts the offer too late gets null from `storeRequest`.
+    const offeredMs = isSession ? OFFERED_SESSION_MS : OFFERED_MS
+    const taken = await atMost(offeredMs, Promise.race([begun.promise, ending]))
+    if (!taken) await storeRequest(deps, wanted)
+    return { ending }
+  }
+  if (here) await here.take(wanted)
+  else await storeRequest(deps, wanted)
+  return { ending: ended() }
+}
+
+const endingOf = (
+  deps: Deps,
+  { run_id, stream_id }: RunPlan,
+  until: { readonly signal: AbortSignal; readonly onFact: (() => void) | undefined },
+) => awaitEnding(deps, { run_id, stream_id, after: REQUESTED_AT }, until)
 
 /**
  * Stores the request of a run, with its claim if a worker is given. Resolves with the stored fact; null when a node has

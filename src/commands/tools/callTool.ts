@@ -5,9 +5,11 @@ import { streamOf } from '../../events/streams.ts'
 import type { Deployed } from '../../projections/wiring.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { EnvCause } from '../../events/event.ts'
+import type { RunInput } from '../../events/run.ts'
+import type { NewId } from '../../ids.ts'
 import { placeOf } from '../events/planRuns.ts'
 import type { Ending } from '../runs/awaitEnding.ts'
-import { REQUESTED_AT, requestRun } from '../runs/requestRun.ts'
+import { REQUESTED_AT, requestRun, type RunToRequest } from '../runs/requestRun.ts'
 import { type Activity, followStream } from '../streams/followStream.ts'
 import { readFact } from '../streams/readFact.ts'
 import { callIdsOf, type ToolRequest } from './callIds.ts'
@@ -27,34 +29,41 @@ export interface ToolCall {
   /** Timeout of a function that has none, milliseconds. */
   readonly defaultTimeoutMs: number
   readonly request: ToolRequest
-  /** Is called with the emitted data in order, all of it before the call resolves. `gone` ends that, and not the run. */
-  readonly progress?:
-    | { readonly onData: (data: EmittedData) => Promise<void>; readonly gone: AbortSignal }
-    | undefined
+}
+
+/** A call whose input is stored, so that no large input is in memory while its run is awaited. */
+export interface StoredCall {
+  readonly run: RunToRequest
+  readonly input: RunInput
+  readonly newId: NewId
+  /** Gives back the reserved room of the plan. */
+  readonly release: () => void
+}
+
+/** Is called with the emitted data in order, all of it before the call resolves. `gone` ends the waiting, not the run. */
+export interface Progress {
+  readonly onData: (data: EmittedData) => Promise<void>
+  readonly gone: AbortSignal
 }
 
 /**
- * Runs the function of a tool once and waits for its end: its caller decides whether it calls again. Rejects with
- * `quota_exceeded`, with `conflict` if the session has used the id of the request, or with `unavailable` when the run did
- * not end in time.
+ * Stores the input of a call. `runStored` must follow. Rejects with `quota_exceeded`, or with `conflict` if the session
+ * has used the id of the request.
  */
-export const callTool = async (
-  deps: Deps,
-  { tool, input, defaultTimeoutMs, request, progress }: ToolCall,
-  cause: EnvCause,
-): Promise<{ readonly run_id: string; readonly ending: Ending }> => {
-  const { payloads, quotas, store } = deps
-  const { env_id } = cause
+export const storeCall = async (
+  { payloads, quotas, store }: Deps,
+  { tool, input, defaultTimeoutMs, request }: ToolCall,
+  { env_id }: EnvCause,
+): Promise<StoredCall> => {
   const newId = callIdsOf(request)
-  const [run_id, stream_id] = [newId('run'), newId('stream')]
-  if (await readFact(store, streamOf.stream(stream_id), 0))
+  if (await readFact(store, streamOf.stream(newId('stream')), 0))
     throw new AppError(
       'conflict',
       `id: expected one that this session has not used, got ${JSON.stringify(request.request_id).slice(0, 80)}`,
     )
   await quotas.checkRun(env_id)
   const room = quotas.dataFor(env_id)
-  const follower = progress && following(deps, { run_id, stream_id }, progress)
+  const release = () => room.release()
   try {
     const value = payloadFields('value', await payloads.keep([input], { env_id }, room))
     const run = {
@@ -64,13 +73,32 @@ export const callTool = async (
       timeout: tool.fn.timeout ?? defaultTimeoutMs,
       requested_at: clock.iso(), // the id contains no time
     } as const
-    const { ending } = await requestRun(deps, { run, input: { kind: 'args', ...value } }, { cause, newId })
+    return { run, input: { kind: 'args', ...value }, newId, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/**
+ * Runs the function of a stored call once and waits for its end: its caller decides whether it calls again. Rejects with
+ * `unavailable` when the run did not end in time, or `gone` was first.
+ */
+export const runStored = async (
+  deps: Deps,
+  { run, input, newId, release }: StoredCall,
+  { cause, progress }: { readonly cause: EnvCause; readonly progress?: Progress | undefined },
+): Promise<{ readonly run_id: string; readonly ending: Ending }> => {
+  const [run_id, stream_id] = [newId('run'), newId('stream')]
+  const follower = progress && following(deps, { run_id, stream_id }, progress)
+  try {
+    const { ending } = await requestRun(deps, { run, input, gone: progress?.gone }, { cause, newId })
     if (!ending) throw new AppError('unavailable', `The run ${run_id} did not end in time; it continues`)
     await follower?.ended
     return { run_id, ending }
   } finally {
     follower?.stop()
-    room.release()
+    release()
   }
 }
 
@@ -78,7 +106,7 @@ export const callTool = async (
 const following = (
   deps: Pick<CommandDeps, 'store' | 'aggregates'>,
   { run_id, stream_id }: { readonly run_id: string; readonly stream_id: string },
-  { onData, gone }: NonNullable<ToolCall['progress']>,
+  { onData, gone }: Progress,
 ) => {
   const over = new AbortController()
   const follow = async (): Promise<void> => {
