@@ -45,7 +45,7 @@ const HOSTILE = `
   const six = 'x'.repeat(6_000_000)
   const plain = { status: 200, headers: { 'content-type': 'text/plain' } }
   export const texts = fn({ webhook: { service: 'memory', path: '/texts' } }, () => ({ ...plain, body: six }))
-  export const bytes = fn({ webhook: { service: 'memory', path: '/bytes' } }, () => ({ ...plain, body: Buffer.alloc(4_400_000) }))
+  export const bytes = fn({ webhook: { service: 'memory', path: '/bytes' } }, () => ({ ...plain, body: Buffer.alloc(4_100_000) }))
 `
 
 export interface Attacked {
