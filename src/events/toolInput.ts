@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { counted } from '../text/counted.ts'
 import { isObject } from './isObject.ts'
 import type { ToolSchema } from './toolSchema.ts'
@@ -26,7 +25,7 @@ export const mistakeInInput = (schema: ToolSchema, value: unknown, root: string)
     if (left < 0) throw new TooLong()
   }
   try {
-    return mistakeIn(schema, value, '', step, root)
+    return mistakeIn(schema, value, '', { step, root, show: showing(step) })
   } catch (error) {
     if (error instanceof TooLong) return `${root}: expected fewer values; their check takes too long`
     throw error
@@ -35,16 +34,16 @@ export const mistakeInInput = (schema: ToolSchema, value: unknown, root: string)
 
 type Step = (steps?: number) => void
 
-const mistakeIn = (
-  schema: ToolSchema,
-  value: unknown,
-  path: string,
-  step: Step,
-  root: string,
-): string | undefined => {
+interface Check {
+  readonly step: Step
+  readonly root: string
+  readonly show: (value: unknown) => string
+}
+
+const mistakeIn = (schema: ToolSchema, value: unknown, path: string, check: Check): string | undefined => {
+  const { step, root, show } = check
   step(1 + sizeOf(value))
-  const told = (expectation: string): string =>
-    `${path || root}: expected ${expectation}, got ${shown(value)}`
+  const told = (expectation: string): string => `${path || root}: expected ${expectation}, got ${show(value)}`
   /** An alternative of a schema may be a mistake for each value of a long list. */
   const listed = (parts: readonly string[], separator = ', '): string => {
     step(Math.ceil(parts.reduce((characters, { length }) => characters + length, 0) / TEXT_STEP))
@@ -53,17 +52,16 @@ const mistakeIn = (
   if (schema === true) return undefined
   if (schema === false) return told('no value')
   const inner = (part: unknown, of: unknown, name?: string | number): string | undefined =>
-    mistakeIn(part as ToolSchema, of, name === undefined ? path : joined(path, name), step, root)
+    mistakeIn(part as ToolSchema, of, name === undefined ? path : joined(path, name), check)
   const { type, enum: values, const: constant, anyOf, oneOf, allOf, not } = schema as Keywords
   if (type !== undefined && ![type].flat().some((one) => isOfType(one, value)))
     return told([type].flat().map(withArticle).join(' or '))
   if (values) {
     step(values.length)
-    if (!values.some((one) => isDeepStrictEqual(one, value)))
+    if (!values.some((one) => isEqual(one, value, step)))
       return told(`one of ${listed(values.map((one) => JSON.stringify(one)))}`)
   }
-  if ('const' in schema && !isDeepStrictEqual(constant, value))
-    return told(listed([JSON.stringify(constant)]))
+  if ('const' in schema && !isEqual(constant, value, step)) return told(listed([JSON.stringify(constant)]))
   for (const part of allOf ?? []) {
     const mistake = inner(part, value)
     if (mistake !== undefined) return mistake
@@ -206,24 +204,61 @@ const sizeOf = (value: unknown): number => {
   return isObject(value) ? Object.keys(value).length : 0
 }
 
+/** Whether a value is the one of a schema. Each value in them that is compared is a step. */
+const isEqual = (constant: unknown, value: unknown, step: Step): boolean => {
+  step()
+  if (typeof constant === 'string' && typeof value === 'string') {
+    if (constant.length === value.length) step(sizeOf(value))
+    return constant === value
+  }
+  if (Array.isArray(constant))
+    return (
+      Array.isArray(value) &&
+      constant.length === value.length &&
+      constant.every((one, index) => isEqual(one, value[index], step))
+    )
+  if (!isObject(constant)) return constant === value
+  if (!isObject(value)) return false
+  const names = Object.keys(constant)
+  step(names.length)
+  if (!names.every((name) => Object.hasOwn(value, name) && isEqual(constant[name], value[name], step)))
+    return false
+  step(sizeOf(value))
+  return sizeOf(value) === names.length
+}
+
 const MAX_SHOWN = 60
 
-/** The start of a value. It is not longer for a larger value, because each alternative of a schema shows it again. */
-const shown = (value: unknown): string => {
-  if (typeof value === 'string') return cut(JSON.stringify(value.slice(0, MAX_SHOWN + 1)), value.length)
-  let left = MAX_SHOWN
-  try {
-    return cut(
-      JSON.stringify(value, (name, part: unknown) => {
-        left -= 1 + name.length + (typeof part === 'string' ? part.length : 0)
-        if (left < 0) throw new TooLong()
-        return part
-      }),
-    )
-  } catch (error) {
-    if (!(error instanceof TooLong)) throw error
-    return Array.isArray(value) ? `an array of ${counted(value.length, 'item')}` : 'a large object'
+/** Shows each value once, because each alternative of a schema that it does not match shows it again. */
+const showing = (step: Step): ((value: unknown) => string) => {
+  const known = new Map<unknown, string>()
+  return (value) => {
+    if (typeof value !== 'object' || value === null) return shown(value, step)
+    const text = known.get(value) ?? shown(value, step)
+    known.set(value, text)
+    return text
   }
+}
+
+/** The start of a value. */
+const shown = (value: unknown, step: Step): string => {
+  if (typeof value === 'string') return cut(JSON.stringify(value.slice(0, MAX_SHOWN + 1)), value.length)
+  if (leftAfter(value, MAX_SHOWN, step) >= 0) return cut(JSON.stringify(value))
+  return Array.isArray(value) ? `an array of ${counted(value.length, 'item')}` : 'a large object'
+}
+
+/** What is left of a number of characters when a value is shown; negative as soon as it has more. */
+const leftAfter = (value: unknown, most: number, step: Step): number => {
+  let left = most - 1
+  if (typeof value === 'string') return left - value.length
+  if (typeof value !== 'object' || value === null) return left
+  if (!Array.isArray(value)) step(sizeOf(value)) // all its names are listed
+  const names = Array.isArray(value) ? value.keys() : Object.keys(value)
+  for (const name of names) {
+    if (left < 0) return left
+    left = leftAfter((value as Fields)[name], left - String(name).length, step)
+  }
+  return left
 }
 
 const cut = (text: string, length = text.length): string =>

@@ -5,7 +5,7 @@ import { TOOLS } from '../api/mcp/client.ts'
 import { attackSuite } from './attack.ts'
 import { cpuSecondsOf } from './cpu.ts'
 import { allRefused, expected, limited } from './raw.ts'
-import type { Tenant } from './target.ts'
+import type { Target, Tenant } from './target.ts'
 
 interface Replied {
   readonly status: number
@@ -39,16 +39,40 @@ const statusesOf = async ({ api }: Tenant, fn: string): Promise<string[]> =>
     .filter((run) => run.fn === fn)
     .map(({ status }) => status)
 
-/** A tool whose schema makes each of many values a long mistake. */
-const COSTLY = {
+/** A tool with a schema for its argument `a`. */
+const costly = (schema: string) => ({
   'main.js': `import { fn } from 'svc'
     const text = '"'.repeat(600)
-    const items = { anyOf: [{ enum: [text, text] }, { const: text }, { properties: { a: { const: text } }, required: ['a'] }, true] }
-    export const costly = fn({ mcp: { service: 'costly', description: 'Costs', input: { type: 'object', properties: { list: { type: 'array', items } } } } }, () => 1)`,
-}
+    const nested = (depth, leaf) => depth === 0 ? leaf : [nested(depth - 1, leaf)]
+    const times = (count, part) => Array.from({ length: count }, () => part)
+    const a = ${schema}
+    export const costly = fn({ mcp: { service: 'costly', description: 'Costs', input: { type: 'object', properties: { a } } } }, () => 1)`,
+})
+
+const nested = (depth: number, leaf: unknown): unknown => (depth === 0 ? leaf : [nested(depth - 1, leaf)])
 
 /** CPU time of a request with a mebibyte, which no other request gets a part of. */
 const MOST_CPU_S = 0.5
+
+/** Fails if the check of an argument against the schema of a tool takes too much time. */
+const checkedSoon = async (
+  { attacker: { api }, victim, server: { process: service } }: Target,
+  schema: string,
+  a: unknown,
+): Promise<string> => {
+  await deploy(api, `p-${newId()}`, costly(schema))
+  const { result } = JSON.parse((await message(api.url, api.key, { method: 'tools/list' })).text) as {
+    result: { tools: { name: string }[] }
+  }
+  const name = result.tools.find((tool) => tool.name.includes('costly'))?.name ?? ''
+  const before = cpuSecondsOf(service.pid)
+  const { status, text } = await message(api.url, api.key, calling(name, { a }))
+  const used = cpuSecondsOf(service.pid) - before
+  await victim.api.get('/env')
+  expected(status === 200, text)
+  expected(used < MOST_CPU_S, `the check took ${used.toFixed(1)} s of CPU`)
+  return `${used.toFixed(1)} s of CPU: ${text.slice(0, 120)}`
+}
 
 attackSuite('tools of agents', [
   {
@@ -161,22 +185,33 @@ attackSuite('tools of agents', [
     id: 'B/08-bodies/tools',
     attempt: 'occupy the service with the check of a mebibyte of arguments against a costly schema',
     severity: 'high',
-    run: async ({ attacker, victim, server: { process: service } }) => {
-      const { api } = attacker
-      await deploy(api, `p-${newId()}`, COSTLY)
-      const { result } = JSON.parse((await message(api.url, api.key, { method: 'tools/list' })).text) as {
-        result: { tools: { name: string }[] }
-      }
-      const name = result.tools.find((tool) => tool.name.includes('costly'))?.name ?? ''
-      const body = calling(name, { list: Array.from({ length: 490_000 }, () => 1) })
-      const before = cpuSecondsOf(service.pid)
-      const { status, text } = await message(api.url, api.key, body)
-      const used = cpuSecondsOf(service.pid) - before
-      await victim.api.get('/env')
-      expected(status === 200, text)
-      expected(used < MOST_CPU_S, `the check took ${used.toFixed(1)} s of CPU`)
-      return `${used.toFixed(1)} s of CPU: ${text.slice(0, 120)}`
-    },
+    run: (target) =>
+      checkedSoon(
+        target,
+        `{ type: 'array', items: { anyOf: [{ enum: [text, text] }, { const: text }, { properties: { a: { const: text } }, required: ['a'] }, true] } }`,
+        Array.from({ length: 490_000 }, () => 1),
+      ),
+  },
+  {
+    id: 'B/08-bodies/tools/deep',
+    attempt: 'occupy the service with the comparison of nine thousand deep values with deep constants',
+    severity: 'high',
+    run: (target) =>
+      checkedSoon(
+        target,
+        `{ type: 'array', items: { anyOf: [...times(9, { const: nested(55, 3) }), true] } }`,
+        Array.from({ length: 9300 }, () => nested(55, 2)),
+      ),
+  },
+  {
+    id: 'B/08-bodies/tools/shown',
+    attempt:
+      'occupy the service with the messages of 380 alternatives that a list with a large object does not match',
+    severity: 'high',
+    run: (target) =>
+      checkedSoon(target, `{ anyOf: [...times(380, { type: 'null' }), true] }`, [
+        Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`k${n.toString(36)}`, 0])),
+      ]),
   },
   {
     id: 'B/01-auth/tickets',
