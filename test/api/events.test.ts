@@ -31,6 +31,31 @@ publishing('replies 201 with the event of SPEC.md', async () => {
   for (const time of [data.event_time, data.created_at]) assert.is(new Date(time).toISOString(), time)
 })
 
+for (const [number, path] of [
+  ['1e400', 'n'],
+  ['[{"a": -1E+400}]', 'n.0.a'],
+  ['9'.repeat(310), 'n'],
+  [`${'9'.repeat(250)}e99`, 'n'],
+] as const) {
+  publishing(`refuses a number beyond a double: ${number.slice(0, 20)}`, async () => {
+    const body = `{"event_type":"a:large","event_data":{"text":"1e400","n":${number}}}`
+    const { status, json } = await api.send('POST', '/events', { body })
+    assert.is(status, 400)
+    const { message } = (json as { error: { message: string } }).error
+    assert.ok(message.startsWith(`event_data.${path}: expected a number of at most 1.79`), message)
+    assert.is((await api.page('/events?event_type=a%3Alarge')).pagination.total, 0)
+  })
+}
+
+publishing('takes numbers and texts that only look too large, and a byte order mark', async () => {
+  const data = `{"a":1e308,"b":1e-400,"c":"1e400","d":0e999,"e":"${'9'.repeat(310)}"}`
+  const { status, json } = await api.send('POST', '/events', {
+    body: `\uFEFF{"event_type":"a:b","event_data":${data}}`,
+  })
+  assert.is(status, 201)
+  assert.equal((json as { data: Event }).data.event_data, JSON.parse(data))
+})
+
 publishing(
   'returns the number of its handlers in all projects, also for a stream that continues',
   async () => {

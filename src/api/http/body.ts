@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ByteChunks } from '../../loops/byteChunks.ts'
 import { AppError } from '../../errors.ts'
+import { tooLargeNumberIn } from '../../events/finiteNumbers.ts'
 import { nestsDeeperThan } from '../../events/jsonDepth.ts'
 
 /** The default limit of a JSON body in bytes. */
@@ -8,6 +9,9 @@ export const DEFAULT_MAX_BODY = 1 << 20
 
 /** Levels of nesting in a JSON body: deeper ones could overflow the stack of recursive code. */
 const MAX_DEPTH = 64
+
+/** Characters of the path of a field in a message. */
+const MAX_PATH = 300
 
 /** A client must send a JSON body within this time. */
 const BODY_TIMEOUT_MS = 15_000
@@ -45,12 +49,32 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
     )
   })
 
-/** Parses JSON of any content type. An empty body is `undefined`. */
+/** Some clients begin UTF-8 with it (RFC 8259, 8.1). */
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
+
+/**
+ * Parses JSON of any content type. An empty body is `undefined`. A number beyond a double is refused, because it would be
+ * stored as `null`.
+ */
 export const parseJson = (bytes: Buffer): unknown => {
   if (bytes.length === 0) return undefined
-  const text = bytes.toString('utf8')
+  const text = bytes.toString(
+    'utf8',
+    bytes[0] === 0xef && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0,
+  )
   if (nestsDeeperThan(MAX_DEPTH, text))
     throw new AppError('bad_request', `body: expected at most ${MAX_DEPTH} levels of nesting`)
+  const value = parsed(text)
+  const tooLarge = tooLargeNumberIn(value, text)
+  if (tooLarge !== undefined)
+    throw new AppError(
+      'bad_request',
+      `${tooLarge.slice(0, MAX_PATH) || 'body'}: expected a number of at most ${Number.MAX_VALUE}; send a larger one as text`,
+    )
+  return value
+}
+
+const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch (error) {
