@@ -21,6 +21,16 @@ const echo = async (init: RequestInit = {}, query = '') =>
 
 const asking = suite('a webhook request')
 
+asking('by HEAD reaches the endpoint of GET, and its reply has no body', async () => {
+  const url = known.get('GET methods/all') ?? ''
+  const { status, headers, text } = await callHook(url, { method: 'HEAD' })
+  assert.equal([status, text], [200, ''])
+  assert.match(headers.get('content-type') ?? '', 'application/json')
+  const [run] = (await api.page<Run>('/runs?limit=1')).data as [Run]
+  assert.is((run.result as Request)['method'], 'HEAD')
+  assert.is((await callHook(urlOf('echo'), { method: 'HEAD' })).status, 404)
+})
+
 for (const method of METHODS) {
   asking(`by ${method} reaches the endpoint of its method`, async () => {
     const url = known.get(`${method} methods/all`) ?? ''

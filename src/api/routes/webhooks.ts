@@ -18,7 +18,7 @@ import { largeBodyOf, readWebhookRequest } from '../http/webhookRequest.ts'
 import { own, type PublicAsk, type PublicRoute, publicRoute } from '../route.ts'
 
 const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
-  const endpoint = await endpointAt(ctx, ctx.method, deps)
+  const endpoint = await endpointAt(ctx, ctx.method === 'HEAD' ? 'GET' : ctx.method, deps)
   const { env, webhook } = endpoint
   openWebhookToPages(ctx, webhook.cors)
   const credential = webhook.auth === 'required' ? await authenticated(ctx, deps) : null
