@@ -60,7 +60,7 @@ const contentOf = ({ kind, schema, type, events = {} }: ReplyShape): JsonSchema 
         content: { 'text/event-stream': { schema: { oneOf: Object.entries(events).map(eventSchema) } } },
       }
     case 'bytes':
-      return { content: { [type ?? 'application/octet-stream']: { schema: BINARY } } }
+      return { content: { [type ?? '*/*']: { schema: BINARY } } }
     case 'bare':
       return { content: { [type ?? 'application/json']: schema ? { schema: toJsonSchema(schema) } : {} } }
     default:
