@@ -281,6 +281,7 @@ export class SupervisedChild {
         this.#faulty = true
         return this.drain()
       case 'ending':
+        this.#intake.charge(size)
         if (frame.id !== undefined) this.#activeOf(frame.id)
         this.#end.endingBy(frame.id)
         return this.drain()
