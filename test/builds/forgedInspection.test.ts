@@ -49,7 +49,8 @@ forged('is refused for names that no export can have, or metadata without end', 
     await forging(
       module('b.js', "[{ var: 'g\\u001b[2J' }, { var: 'x'.repeat(1000) }, { var: '../g' }]") + end,
     ),
-    `${MODULE_RULE}; found a.js, b.js without an exported function`,
+    `${MODULE_RULE}; found a.js, b.js without an exported function; b.js: Expected the name of each exported function to be ` +
+      `an identifier of at most 128 characters, found "../g", "g\\u001b[2J", "${'x'.repeat(60)}", which no reference can name`,
   )
   const long =
     "{ webhook: { service: 'a', path: '/' }, secretHeaders: Array.from({ length: 100 }, (_, i) => 'x'.repeat(100) + i) }"
