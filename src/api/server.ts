@@ -12,6 +12,7 @@ import { GatheredMessage } from './http/gatheredMessage.ts'
 import { isMisdirected } from './http/misdirected.ts'
 import { MAX_UNANSWERED, pipelined } from './http/pipelined.ts'
 import { refuseSocket } from './http/refuseSocket.ts'
+import { repliesIn, UnreadReplies } from './http/unreadReplies.ts'
 
 /** A client must send its headers within this time, and its first byte too. */
 const HEADERS_TIMEOUT_MS = 20_000
@@ -66,11 +67,16 @@ export const listen = async (app: Koa, options: Options): Promise<ApiServer> => 
   let handle = app.callback()
   const warn = oncePerNetwork(options.logger)
   const limit = limitOf(options, warn)
+  const warnOf =
+    (message: string) =>
+    ({ remoteAddress = '' }: Socket) =>
+      warn(message, addressOf(remoteAddress) ?? remoteAddress)
   const handler = pipelined(
     (request, response) => void handle(request, response),
-    ({ remoteAddress = '' }) => warn(TOO_MANY_UNANSWERED, addressOf(remoteAddress) ?? remoteAddress),
+    warnOf(TOO_MANY_UNANSWERED),
   )
-  const newServer = () => open(handler, limit, options)
+  const ServerResponse = repliesIn(new UnreadReplies({ onClosed: warnOf(TOO_MUCH_UNREAD) }))
+  const newServer = () => open(handler, { ...options, limit, ServerResponse })
   const servers = await listenOn(hostsOf(options.host), options, newServer)
   return {
     port: portOf(servers[0]),
@@ -87,11 +93,18 @@ const hostsOf = (host: string): readonly [string, ...string[]] => {
 
 const open = (
   handle: RequestListener,
-  limit: (socket: Socket) => void,
-  { certificateOf }: Pick<Options, 'certificateOf'>,
+  {
+    certificateOf,
+    limit,
+    ServerResponse,
+  }: Pick<Options, 'certificateOf'> & {
+    readonly limit: (socket: Socket) => void
+    readonly ServerResponse: ReturnType<typeof repliesIn>
+  },
 ): Server => {
   const settings: ServerOptions = {
     IncomingMessage: GatheredMessage,
+    ServerResponse,
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: HEADERS_TIMEOUT_MS,
     connectionsCheckingInterval: LOOK_EVERY_MS,
@@ -142,6 +155,9 @@ const directed =
 
 const TOO_MANY_CONNECTIONS = `One address has ${MAX_CONNECTIONS_PER_ADDRESS} connections; more are closed. If it is your proxy, name it in SVC_TRUSTED_PROXIES`
 const TOO_MANY_UNANSWERED = `A connection was closed, because it had more than ${MAX_UNANSWERED} requests without a reply`
+
+const TOO_MUCH_UNREAD =
+  'A connection was closed, because replies that clients do not read took too much memory'
 
 type Warn = (message: string, address: string) => void
 
