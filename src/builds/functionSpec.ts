@@ -170,6 +170,9 @@ const retryOf = (value: unknown, where: string): NonNullable<FunctionSpec['retry
   }
 }
 
+/** The reason in an error of a cron expression; one without a reason is only its format. */
+const REASON = /^(?:CronPattern: (?!invalid configuration format)|(?=[a-z ]+: expected ))(.*)/
+
 const scheduleOf = (value: unknown, where: string): NonNullable<FunctionSpec['schedule']> => {
   const given =
     typeof value === 'string'
@@ -185,7 +188,7 @@ const scheduleOf = (value: unknown, where: string): NonNullable<FunctionSpec['sc
   try {
     next = ticksOf(cron, timezone).after(0)
   } catch (error) {
-    const reason = /^CronPattern: (?!invalid configuration format)(.*)/.exec((error as Error).message)?.[1]
+    const [, reason] = REASON.exec((error as Error).message) ?? []
     throw new BadMetadata(
       `${where}Expected schedule.cron to be a cron expression of ${CRON_FIELDS}, got ${shown(cron)}${reason ? ` (${reason})` : ''}`,
     )

@@ -2,14 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AuditedFact, Page } from '../client/api.ts'
 import { pauseOf } from '../client/wait.ts'
 import { isAppError } from '../errors.ts'
-import { AUDITED } from '../events/audited.ts'
 import { onOneLine } from '../logger.ts'
 import { exportAudit, verifyExport } from './auditFile.ts'
 import type { Operator } from './operator.ts'
 import { type CliCommand, command, type Printed } from './command.ts'
 import { findEnv } from './tenants.ts'
 import { isId } from '../ids.ts'
-import { oneOf } from './values.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 interface Replayed {
@@ -31,11 +29,7 @@ const filters = {
     description: 'only changes by this credential, run or task; operator for the operator',
   },
   resource: { value: 'ID', description: 'only changes of this id, path of a file, key or domain' },
-  type: {
-    value: 'TYPE',
-    description: 'only changes of this type, such as BuildDeployed',
-    parse: oneOf(...AUDITED),
-  },
+  type: { value: 'TYPE', description: 'only changes of this type, such as BuildDeployed' },
   env: {
     value: 'ENV',
     description: 'only changes in this environment: its id, also of a deleted one, or ORGANIZATION/NAME',

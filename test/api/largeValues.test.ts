@@ -96,7 +96,9 @@ large('is the body of a webhook reply, with the status and the headers of the fu
 large('is refused as the headers of a webhook reply', async () => {
   const reply = await fetch(`${urls.get('POST s.1/wide')}`, { method: 'POST' })
   assert.is(reply.status, 500)
-  assert.match(await reply.text(), /headers: expected at most/)
+  const { error } = (await reply.json()) as { error: Record<string, string> }
+  const run = await api.get<Run>(`/runs/${error['run_id']}`)
+  assert.match(run.error?.message ?? '', /headers: expected at most/)
 })
 
 large('of evaluated code is replied, and replied again for the same Idempotency-Key', async () => {

@@ -37,7 +37,7 @@ const refusals: [string, string][] = [
   ],
   [
     '{ schedule: "60 * * * *" }',
-    'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "60 * * * *" (Invalid value for minute: 60)',
+    'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "60 * * * *" (minute: expected 0 to 59, got 60)',
   ],
   ['{ onEvent: "a", "on-event": "b" }', 'Expected either onEvent or on-event, which are one key, got both'],
   [
@@ -51,7 +51,7 @@ const refusals: [string, string][] = [
   ],
   [
     '{ schedule: "60 0 3 * * *" }',
-    'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "60 0 3 * * *" (Invalid value for second: 60)',
+    'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "60 0 3 * * *" (second: expected 0 to 59, got 60)',
   ],
   [
     '{ schedule: { cron: "0 3 * * *", timezone: "Mars/Olympus" } }',

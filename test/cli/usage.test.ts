@@ -66,12 +66,6 @@ for (const [args, label] of [
     assert.is(err, `svc: ${label}: expected a value, got nothing\n`)
   })
 
-usage('refuses a type of change that does not exist', async () => {
-  const { code, err } = await cli(['audit', '--type', 'Foo'])
-  assert.is(code, 2)
-  assert.match(err, /^svc: --type: expected ApiKeyChanged, .*; got Foo\n$/)
-})
-
 usage('explains a group that has a command of its own, with the options of that command', async () => {
   for (const args of [
     ['audit', '--help'],
