@@ -139,16 +139,15 @@ export const view = ({ events, runs, output }: RunsState): unknown => ({
     .sort(),
 })
 
-/** A run requests a child only while it runs. The scenario does not wait for the end of the child. */
+/** A run requests a child only while it runs. */
 const requestChild = (state: RunsState, child: string): void => {
   const { asked, runs } = state
   const parent = runs[CHILDREN[child] ?? '']
   const isNew = !asked[child]
   asked[child] = true
   if (isNew && !targetOf(state, 'called')) refuse('not_found')
-  if (isNew && parent?.status === 'running')
-    runs[child] = newRun(state.deployed ?? '', 'called', parent.stream)
-  refuse('conflict')
+  if (!isNew || parent?.status !== 'running') return refuse('conflict')
+  runs[child] = newRun(state.deployed ?? '', 'called', parent.stream)
 }
 
 const publish = (state: RunsState, { event, claim }: Extract<RunsCommand, { op: 'publish' }>): void => {
