@@ -7,7 +7,7 @@ import { publishEvent } from '../commands/events/publishEvent.ts'
 import { readVariable } from '../commands/context/readVariable.ts'
 import { depthBelow } from '../commands/runs/runDepth.ts'
 import { functionFor } from '../commands/runs/functionFor.ts'
-import { requestRun, type RequestedRun, resultOfRun } from '../commands/runs/runFunction.ts'
+import { requestChild, type RequestedChild, resultOfChild } from '../commands/runs/runFunction.ts'
 import type { EnvCause } from '../events/event.ts'
 import type { Payload } from '../events/payload.ts'
 import type { RunPlan } from '../events/run.ts'
@@ -94,7 +94,7 @@ export const serveHostCall = async (
     }
     case 'run':
       if (rights) await demandStart(rights, call.fn)
-      return requestRun(
+      return requestChild(
         deps,
         { ref: call.fn, args: call.args, parent: plan, depth: depthBelow(plan, deps.maxRunDepth) },
         caller,
@@ -128,9 +128,9 @@ const demandContext = async (plan: RunPlan, rights: RunRights, key: string): Pro
 /** A function of its own, because a closure refers to all that the closures beside it use: the content of the call. */
 const resultAfter =
   (deps: HostCallDeps, { kept, signal }: CallingRun, onRequested: () => void) =>
-  async (requested: RequestedRun): Promise<unknown> => {
+  async (requested: RequestedChild): Promise<unknown> => {
     onRequested()
-    return resultOf(await resultOfRun(deps, requested, signal), kept)
+    return resultOf(await resultOfChild(deps, requested, signal), kept)
   }
 
 /** A large result is fetched in chunks. */

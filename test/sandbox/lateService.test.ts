@@ -3,7 +3,7 @@ import { clock } from '../../src/clock.ts'
 import type { HostCall } from '../../src/ports/runtime.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
-import { openWorkbench, resultOf } from './harness.ts'
+import { type Asked, openWorkbench, resultOf, type Workbench } from './harness.ts'
 
 const FILES = {
   'm.js': `
@@ -19,6 +19,10 @@ const FILES = {
 /** Host calls that one run may have without a reply, and that the service serves at a time for one process. */
 const PENDING = 100
 const SERVED = 100
+
+/** Two runs ask for twice as much as the service serves at a time. */
+const sendTwice = (invoke: Workbench['invoke'], asked: Asked) =>
+  [1, 2].map(() => invoke('m/sends', { ...asked, args: [PENDING] }))
 
 /** Over the time that the run may take. */
 const passed = (ms: number) => {
@@ -50,9 +54,9 @@ late('does not count the time in which it does not read from the process', async
     calls++
     return served
   }
-  const sending = [1, 2].map(() => invoke('m/sends', { args: [PENDING], onHostCall }))
+  const sending = sendTwice(invoke, { onHostCall })
   await until(() => calls === SERVED)
-  const timeoutMs = 300
+  const timeoutMs = 4000 // it is postponed by as much at most, so a slow machine has the other half
   const quick = invoke('m/quick', { args: [0], timeoutMs })
   await passed(1.5 * timeoutMs)
   serve(null)
@@ -63,8 +67,8 @@ late('does not count the time in which it does not read from the process', async
 
 late('counts it when a run asks for more than the service can serve for ever', async () => {
   const { runtime, invoke } = await openWorkbench(FILES)
-  const asked = { args: [PENDING], timeoutMs: 300, onHostCall: () => new Promise<null>(() => {}) }
-  for (const outcome of await Promise.all([1, 2].map(() => invoke('m/sends', asked))))
+  const asked = { timeoutMs: 300, onHostCall: () => new Promise<null>(() => {}) }
+  for (const outcome of await Promise.all(sendTwice(invoke, asked)))
     assert.is(outcome.status === 'failed' && outcome.error.code, 'timeout')
   await runtime.close()
 })
@@ -77,7 +81,7 @@ late('serves other runs while host calls wait for the rate of the plan', async (
     waiting++
     return allowed
   }
-  const sending = [1, 2].map(() => invoke('m/sends', { args: [PENDING], untilAllowed }))
+  const sending = sendTwice(invoke, { untilAllowed })
   await until(() => waiting === 2 * PENDING)
   assert.is(await resultOf(invoke('m/asks', { onHostCall: () => Promise.resolve(7) })), 7)
   allow()

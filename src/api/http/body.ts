@@ -3,6 +3,7 @@ import { ByteChunks } from '../../loops/byteChunks.ts'
 import { AppError } from '../../errors.ts'
 import { tooLargeNumberIn } from '../../events/finiteNumbers.ts'
 import { nestsDeeperThan } from '../../events/jsonDepth.ts'
+import { withoutBom } from '../../text/withoutBom.ts'
 
 /** The default limit of a JSON body in bytes. */
 export const DEFAULT_MAX_BODY = 1 << 20
@@ -49,19 +50,13 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
     )
   })
 
-/** Some clients begin UTF-8 with it (RFC 8259, 8.1). */
-const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
-
 /**
  * Parses JSON of any content type. An empty body is `undefined`. A number beyond a double is refused, because it would be
  * stored as `null`.
  */
 export const parseJson = (bytes: Buffer): unknown => {
   if (bytes.length === 0) return undefined
-  const text = bytes.toString(
-    'utf8',
-    bytes[0] === 0xef && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0,
-  )
+  const text = withoutBom(bytes.toString('utf8')) // some clients send one (RFC 8259, 8.1)
   if (nestsDeeperThan(MAX_DEPTH, text))
     throw new AppError('bad_request', `body: expected at most ${MAX_DEPTH} levels of nesting`)
   const value = parsed(text)

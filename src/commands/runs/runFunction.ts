@@ -15,7 +15,7 @@ export type RunArguments = Extract<HostCall, { op: 'run' }>['args']
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'>
 
 /** A child run that was requested. */
-export interface RequestedRun {
+export interface RequestedChild {
   readonly run_id: string
   readonly stream_id: string
   readonly ref: string
@@ -26,7 +26,7 @@ export interface RequestedRun {
 /**
  * Requests a function as a child of a run (SDK `run`; DESIGN.md, A build). Rejects with `not_found` or `quota_exceeded`.
  */
-export const requestRun = async (
+export const requestChild = async (
   deps: Deps,
   {
     ref,
@@ -35,7 +35,7 @@ export const requestRun = async (
     depth,
   }: { ref: string; args: RunArguments; parent: RunPlan; depth: number },
   { cause, newId }: Caller,
-): Promise<RequestedRun> => {
+): Promise<RequestedChild> => {
   const { aggregates, payloads, views, quotas } = deps
   const { env_id } = cause
   await quotas.checkRun(env_id)
@@ -72,9 +72,9 @@ export const requestRun = async (
  * Resolves with the result of a child run. Rejects with `FailedRun` with the error of its last attempt, or with `conflict`
  * when it was cancelled.
  */
-export const resultOfRun = async (
+export const resultOfChild = async (
   deps: Pick<Deps, 'store'>,
-  { ref, ...requested }: RequestedRun,
+  { ref, ...requested }: RequestedChild,
   signal: AbortSignal,
 ): Promise<Payload> => {
   const { run_id } = requested

@@ -10,7 +10,7 @@ import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
 import { replayEvent } from '../../../src/commands/events/replayEvent.ts'
 import { callFunction } from '../../../src/commands/runs/callFunction.ts'
-import { requestRun } from '../../../src/commands/runs/runFunction.ts'
+import { requestChild } from '../../../src/commands/runs/runFunction.ts'
 import { storeRequest } from '../../../src/commands/runs/requestRun.ts'
 import { storeRunOutput } from '../../../src/commands/runs/storeRunOutput.ts'
 import { abandonRun } from '../../../src/commands/runs/abandonRun.ts'
@@ -132,7 +132,7 @@ export const openRuns = async (world: World): Promise<Scenario<RunsCommand>> => 
     if (!isNew) throw new AppError('conflict', 'The child was requested before')
     const parent = planOf(CHILDREN[name] ?? '')
     const wanted = { ref: 'm/called', args: [], parent, depth: 1 }
-    await requestRun(node, wanted, ids.caller(env_id, name))
+    await requestChild(node, wanted, ids.caller(env_id, name))
   }
 
   const tick = async (node: ModelNode, name: string): Promise<void> => {
