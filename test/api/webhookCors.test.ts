@@ -90,6 +90,11 @@ cors('prefers the headers of the function', async () => {
   assert.equal(access, { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'X-A' })
 })
 
+cors('names all methods that webhooks may have to a client that asks for them', async () => {
+  const { status, headers } = await fetch(urlOf('/some'), { method: 'OPTIONS' })
+  assert.equal([status, headers.get('allow')], [204, 'GET, POST, PUT, PATCH, DELETE, HEAD'])
+})
+
 cors('lists its origins', () => {
   assert.equal(Object.fromEntries(hooks.map(({ path, cors: origins }) => [path, origins])), {
     '/some': [PAGE, 'http://localhost:*'],

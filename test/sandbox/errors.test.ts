@@ -69,6 +69,7 @@ export const leaks = async () => {
   throw Object.assign(new Error('x', { cause: new Error('with ' + key) }), { used: key, nested: { [key]: [key] } })
 }
 export const asks = async () => { await (send as any)(7) }
+export const inspects = async () => { new (await import('node:inspector/promises')).Session() }
 `,
   'rejects.js': `
 export const never = () => 1
@@ -274,6 +275,11 @@ errors('of a refused file says what a function may do, without options of Node',
     write.message,
     'A function cannot write /etc/svc.txt: store content with files.put(path, content)',
   )
+})
+
+errors('of a part of Node that is not there for functions names it', async ({ failure }) => {
+  const { message, location } = await failure('orders/inspects')
+  assert.equal([message, location?.file], ['A function cannot use Session', 'orders.ts'])
 })
 
 errors.run()

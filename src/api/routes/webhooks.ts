@@ -150,7 +150,7 @@ export const webhookPreflights = (deps: ApiDeps) =>
     serve: async (ctx: Context): Promise<void> => {
       const method = ctx.get('Access-Control-Request-Method')
       if (method === '') {
-        ctx.set('Allow', METHODS.join(', '))
+        ctx.set('Allow', [...METHODS, 'HEAD'].join(', ')) // HEAD is served by the GET of a webhook
         ctx.status = 204
         return
       }

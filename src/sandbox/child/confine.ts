@@ -5,6 +5,7 @@
 import childProcess from 'node:child_process'
 import fs from 'node:fs'
 import inspector from 'node:inspector'
+import inspectorPromises from 'node:inspector/promises'
 import { Module, syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
 import traceEvents from 'node:trace_events'
@@ -73,7 +74,8 @@ export const confine = (): void => {
   refuse(fs, ['watch', 'watchFile'])
   refuse(fs.promises, ['watch'])
   refuse(Atomics, ['waitAsync'])
-  refuse(inspector, ['open', 'close', 'url', 'waitForDebugger', 'Session'])
+  for (const module of [inspector, inspectorPromises])
+    refuse(module, ['open', 'close', 'url', 'waitForDebugger', 'Session'])
   refuse(traceEvents, ['createTracing'])
   refuse(Module, ['enableCompileCache', 'flushCompileCache', 'register'])
   syncBuiltinESMExports()
