@@ -8,7 +8,7 @@ import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { nothingStored } from './mortalNodes.ts'
 import { type Node, openNode } from '../support/openNode.ts'
-import { MINUTE, everyMinute, deployed, requestedIn, saga } from './schedules.ts'
+import { MINUTE, clockInMinute, everyMinute, deployed, requestedIn, saga } from './schedules.ts'
 
 const schedule = suite<{ node: Node }>('a schedule among many')
 schedule.before.each(async (context) => {
@@ -50,9 +50,11 @@ schedule('counts for the rate of the plan, once for all nodes', async ({ node })
   }
   const warned: unknown[] = []
   const logger = { ...silent, warn: (...line: unknown[]) => void warned.push(line) }
+  const shown = clockInMinute()
   const start = () =>
     saga({
       ...node,
+      shown,
       store: { head: () => (begun++, nothingStored.head()) },
       directory,
       logger,

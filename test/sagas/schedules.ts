@@ -56,6 +56,12 @@ export const requestedIn = async ({ store }: Node): Promise<EventOf<'RunRequeste
 export const tickOf = ({ input }: EventOf<'RunRequested'>) =>
   input?.value as { cron: string; scheduled_time: string }
 
+/** A clock that is in the middle of a minute now: the last tick is due, and the next one is not while a test runs. */
+export const clockInMinute = () => {
+  const ahead = MINUTE + 20_000 - (clock.now() % MINUTE)
+  return { now: () => clock.now() + ahead, monotonic: clock.monotonic }
+}
+
 type Deps = Parameters<typeof fireSchedules>[0]
 
 /** Runs the saga and returns its alarms. */
@@ -68,12 +74,15 @@ export const saga = ({
   store = nothingStored,
   turns,
   functionRates,
+  shown = clock,
 }: Pick<Deps, 'aggregates' | 'quotas' | 'directory' | 'turns' | 'functionRates' | 'signal'> & {
   readonly store?: Deps['store']
   readonly logger?: Deps['logger']
+  readonly shown?: ReturnType<typeof clockInMinute>
 }): Alarms => {
-  const alarms = new Alarms()
-  const deps = { aggregates, quotas, directory, logger, store, turns, functionRates, signal }
-  void runSaga(fireSchedules(deps), { logger, clock, alarms }, signal)
+  const alarms = new Alarms({ clock: shown })
+  const { now } = shown
+  const deps = { aggregates, quotas, directory, logger, store, turns, functionRates, signal, now }
+  void runSaga(fireSchedules(deps), { logger, clock: shown, alarms }, signal)
   return alarms
 }
