@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { Line, type Fault } from './faultProxyLine.ts'
+import { freePort } from './freePort.ts'
 import { resetSocket } from './resetSocket.ts'
 
 export interface FaultProxy {
@@ -59,8 +60,8 @@ export const openFaultProxy = async (target: { host: string; port: number }): Pr
     for (const link of links) link.move()
   }
 
-  await listen(0)
-  const { port } = server.address() as AddressInfo
+  const port = await freePort() // no other server gets it while the proxy refuses
+  await listen(port)
   return {
     port,
     url: (original) => throughPort(original, target, port),

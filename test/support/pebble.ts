@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
-import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createAuthority } from './certificates.ts'
 import { openRecursor } from './dnsServer.ts'
 import { reportExercised, reportMissing } from './engines.ts'
+import { freePort } from './freePort.ts'
 import { tempDir } from './tempDir.ts'
 import { until } from './until.ts'
 
@@ -31,14 +31,6 @@ export const hasPebble = (): boolean => {
 
 const running = new Set<ChildProcess>()
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return typeof address === 'object' && address ? address.port : 0
-}
 
 interface Options {
   /** The zone that `nameserver` serves. */

@@ -1,3 +1,4 @@
+import { freePort } from '../freePort.ts'
 import { Log } from './log.ts'
 import { type Misbehave, Misbehaviour } from './misbehaviour.ts'
 import { run, type Security } from './server.ts'
@@ -23,8 +24,8 @@ export const startStandIn = async ({
   security,
 }: { port?: number; log?: Log; security?: Security } = {}): Promise<StandIn> => {
   const misbehaviour = new Misbehaviour()
-  let running = await run(log, misbehaviour, asked, security)
-  const { port } = running
+  const port = asked || (await freePort()) // no other server gets it while the node is stopped
+  let running = await run(log, misbehaviour, port, security)
   return {
     url: `esdb://127.0.0.1:${port}?tls=false`,
     port,
