@@ -92,7 +92,7 @@ export const spawnServer = async ({
   spawned.add(child)
   const output: string[] = []
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
-    child.on('exit', (code, signal) => {
+    child.on('close', (code, signal) => {
       spawned.delete(child)
       for (const line of output.join('').split('\n'))
         if (line.startsWith(BREAKS)) report(line.slice(BREAKS.length))
@@ -113,8 +113,10 @@ export const spawnServer = async ({
       cause: error,
     })
   })
-  if (url === 'exited')
+  if (url === 'exited') {
+    await ended // its output is complete then
     throw new Error(`Expected the server to start, got exit code ${child.exitCode}: ${output.join('')}`)
+  }
   const end = (signal: NodeJS.Signals) => {
     child.kill(signal)
     return ended
