@@ -27,23 +27,22 @@ const run = (files: Record<string, string>, ...args: string[]) =>
       SVC_TEST_MONGODB: 'mongodb://user:secret@127.0.0.1:1',
       ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }),
     }
-    execFile(
-      process.execPath,
-      [runner, '--linger-ms=1000', ...args],
-      { cwd, env },
-      (error, stdout, stderr) => {
-        const output = stdout + stderr
-        resolve({
-          code: error ? Number(error.code) : 0,
-          output,
-          last: stdout.trimEnd().split('\n').at(-1) ?? '',
-        })
-      },
-    )
+    execFile(process.execPath, [runner, ...args], { cwd, env }, (error, stdout, stderr) => {
+      const output = stdout + stderr
+      resolve({
+        code: error ? Number(error.code) : 0,
+        output,
+        last: stdout.trimEnd().split('\n').at(-1) ?? '',
+      })
+    })
   })
 
-const fails = async (body: string, last: string, told: RegExp) => {
-  const result = await run({ 'a.test.ts': body, 'good.test.ts': `it('passes', () => {})\nit.run()` })
+/** Long enough for a file that ends as it should on a machine that stalls. */
+const LINGER = '--linger-ms=3000'
+
+const fails = async (body: string, last: string, told: RegExp, ...args: string[]) => {
+  const files = { 'a.test.ts': body, 'good.test.ts': `it('passes', () => {})\nit.run()` }
+  const result = await run(files, ...args)
   assert.is(result.last, last)
   assert.is(result.code, 1)
   assert.match(result.output, told)
@@ -204,14 +203,14 @@ runs('fails a file that leaves a handle open', () =>
     `it('one', () => { setInterval(() => {}, 1000) })\nit.run()`,
     '2 passed, 1 failed',
     /left a handle open/,
+    LINGER,
   ),
 )
 
 runs('does not take a long removal of files at the end for an open handle', async () => {
-  const { output, code } = await run({
-    'a.test.ts': `process.on('exit', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500))
-    it('one', () => {})\nit.run()`,
-  })
+  const removing = `process.on('exit', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4500))
+    it('one', () => {})\nit.run()`
+  const { output, code } = await run({ 'a.test.ts': removing }, LINGER)
   assert.is(code, 0, output)
 })
 
@@ -221,6 +220,7 @@ runs('fails a file that leaves a child process running, and ends it', () =>
     it('one', () => { spawn('sleep', ['30'], { stdio: 'inherit' }).unref() })\nit.run()`,
     '2 passed, 1 failed',
     /left a child process running/,
+    LINGER,
   ),
 )
 
