@@ -53,8 +53,8 @@ interface Context {
 }
 
 /** A suite of projectors, each test on a log and read models of its own. */
-export const projecting = (what: string) => {
-  const projector = suite<Context>(what, { timeoutMs: 30_000 })
+export const projecting = (what: string, timeoutMs = 30_000) => {
+  const projector = suite<Context>(what, { timeoutMs })
   projector.before.each((context) => {
     const stopping = new AbortController()
     const run = (projector: Projector) => projector.run(stopping.signal)

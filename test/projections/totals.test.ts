@@ -56,7 +56,7 @@ const checkTotals = async (readModels: ReadModels): Promise<number> => {
   return docs.length
 }
 
-const totals = projecting(`totals of lists (SVC_TEST_SEED=${SEED})`)
+const totals = projecting(`totals of lists (SVC_TEST_SEED=${SEED})`, 120_000)
 
 /** Three projectors whose writes are cut: after the summaries, or after a part of the documents. */
 const check = async (
