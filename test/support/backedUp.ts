@@ -8,12 +8,12 @@ import { EMBEDDED, installation } from './installation.ts'
 import { type ServerProcess, spawnServer } from './server.ts'
 import { tempDir } from './tempDir.ts'
 
-/** Equal on every server, so that URLs in replies are; streams of server-sent events end soon. */
+/** Equal on every server, so that URLs in replies are; streams of server-sent events end soon, but not before their first events. */
 const ENV = {
   ...EMBEDDED,
   SVC_MASTER_KEY: '',
   SVC_PUBLIC_URL: 'http://svc.test',
-  SVC_SSE_TIMEOUT_MS: '1000',
+  SVC_SSE_TIMEOUT_MS: '5000',
   SVC_DNS_SERVERS: '127.0.0.1:9',
 }
 

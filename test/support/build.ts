@@ -74,10 +74,13 @@ const isOver = ({ status }: Run): boolean => status !== 'running' && status !== 
 
 /** Waits until the run has ended, including retries. A failed run is returned, not thrown. */
 export const ended = (api: Api, run_id: string): Promise<Run> =>
-  until(async () => {
-    const run = await api.get<Run>(`/runs/${run_id}`)
-    return isOver(run) ? run : undefined
-  })
+  until(
+    async () => {
+      const run = await api.get<Run>(`/runs/${run_id}`)
+      return isOver(run) ? run : undefined
+    },
+    { timeoutMs: 20_000 },
+  )
 
 /** Waits until the event has `count` runs and all have ended. The newest is first. */
 export const handled = async (api: Api, event_id: string, count = 1): Promise<Run[]> => {

@@ -90,6 +90,7 @@ export const startCli = (args: readonly string[], given: Given = {}): RunningCli
     out: () => texts.out,
     err: () => texts.err,
     ended,
-    shows: async (text) => void (await until(() => (texts.out + texts.err).includes(text))),
+    shows: async (text) =>
+      void (await until(() => (texts.out + texts.err).includes(text), { timeoutMs: 30_000 })),
   }
 }

@@ -15,7 +15,7 @@ const main = async (): Promise<void> => {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
-      'timeout-ms': { type: 'string', default: '480000' },
+      'timeout-ms': { type: 'string', default: '720000' },
       'linger-ms': { type: 'string', default: '5000' },
       minutes: { type: 'string', default: 'Infinity' },
     },
