@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { clock, virtualClock } from '../src/clock.ts'
 import { Alarms } from '../src/sagas/alarms.ts'
 import { suite } from './support/suite.ts'
+import { until } from './support/until.ts'
 
 const HOUR = 3_600_000
 
@@ -16,6 +17,7 @@ stopped('rings an alarm when it is moved to its time, and not before', async () 
   alarms.set('a', HOUR, () => void rung.push(`a ${clock.now()}`))
   alarms.set('b', 2 * HOUR, () => void rung.push(`b ${clock.now()}`))
   alarms.set('past', -1, () => void rung.push('past'))
+  await until(() => rung.length > 0)
   await new Promise((resolve) => setTimeout(resolve, 20))
   virtualClock.set(HOUR - 1)
   assert.equal(rung, ['past'])

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { FairTurns } from '../../src/loops/fairTurns.ts'
 import { suite } from '../support/suite.ts'
+import { withoutTime } from '../support/withoutTime.ts'
 
 const fair = suite('the turns of organizations in the event loop')
 
@@ -31,17 +32,19 @@ fair(
   },
 )
 
-fair('begin one operation of an organization while connections arrive', async () => {
-  const turns = new FairTurns()
-  turns.accepted()
-  const begun = begin(turns, 'a', 100)
-  assert.is(begun(), 1)
-  for (let n = 2; n < 10; n++) {
+fair('begin one operation of an organization while connections arrive', () =>
+  withoutTime(async () => {
+    const turns = new FairTurns()
     turns.accepted()
-    await nextTurn()
-    assert.ok(begun() <= n, `${begun()} operations begun in ${n} turns`)
-  }
-})
+    const begun = begin(turns, 'a', 100)
+    assert.is(begun(), 1)
+    for (let n = 2; n < 10; n++) {
+      turns.accepted()
+      await nextTurn()
+      assert.ok(begun() <= n, `${begun()} operations begun in ${n} turns`)
+    }
+  }),
+)
 
 fair('are as before once a turn has accepted no connection', async () => {
   const turns = new FairTurns()
@@ -71,16 +74,18 @@ fair('go on from time to time while connections never end to arrive', async () =
   }
 })
 
-fair('are shared while several are active: a flood begins two operations in a turn', async () => {
-  const turns = new FairTurns()
-  void turns.take('quiet')
-  const begun = begin(turns, 'flood', 100)
-  assert.is(begun(), 2)
-  for (let n = 2; n < 6; n++) {
-    await nextTurn()
-    assert.ok(begun() <= 2 * n, `${begun()} operations begun in ${n} turns`)
-  }
-})
+fair('are shared while several are active: a flood begins two operations in a turn', () =>
+  withoutTime(async () => {
+    const turns = new FairTurns()
+    void turns.take('quiet')
+    const begun = begin(turns, 'flood', 100)
+    assert.is(begun(), 2)
+    for (let n = 2; n < 6; n++) {
+      await nextTurn()
+      assert.ok(begun() <= 2 * n, `${begun()} operations begun in ${n} turns`)
+    }
+  }),
+)
 
 fair('of a quiet organization come at once, however many operations of another wait', async () => {
   const turns = new FairTurns()

@@ -3,6 +3,9 @@ import * as assert from 'uvu/assert'
 import { Slices } from '../../src/loops/slices.ts'
 import { suite } from '../support/suite.ts'
 
+const HOUR = 3_600_000
+const SLICE_MS = 1
+
 const sliced = suite('the slices of background work')
 
 /** Occupies the thread, as a fold or a write does. */
@@ -13,6 +16,7 @@ const work = (milliseconds: number): void => {
 
 sliced('work continues at once while there is time in this turn', () => {
   const slices = new Slices()
+  slices.lengthen(HOUR)
   assert.is(slices.take(), null)
   assert.is(slices.take(), null)
 })
@@ -22,6 +26,7 @@ sliced('work waits for the next turn when the time of this one is used up', asyn
   void slices.take()
   work(slices.left)
   assert.is(slices.left, 0)
+  slices.lengthen(HOUR)
   let continued = false
   const waiting = slices.take()?.then(() => (continued = true))
   await Promise.resolve()
@@ -32,8 +37,9 @@ sliced('work waits for the next turn when the time of this one is used up', asyn
 
 sliced('all work together gets one slice in a turn, in the order in which it waits', async () => {
   const slices = new Slices()
+  slices.lengthen(SLICE_MS)
+  const step = SLICE_MS / 2
   void slices.take()
-  const step = slices.left / 2
   work(slices.left)
   const order: string[] = []
   const worker = async (name: string) => {
