@@ -73,7 +73,10 @@ export const rateLimiterContract = (name: string, open: () => Promise<OpenRateLi
     await until(async () => (await limiter.take(key, limit)).allowed)
     const tookMs = clock.monotonic() - began
     assert.ok(tookMs >= 95, `${tookMs} ms`)
-    assert.not.ok((await limiter.take(key, limit)).allowed)
+    for (let allowed = 3; (await limiter.take(key, limit)).allowed; allowed++) {
+      const most = 1 + (clock.monotonic() - began + 5) / 100
+      assert.ok(allowed <= most, `${allowed} were allowed, ${most} at most`)
+    }
   })
 
   limits('keys do not touch each other', async ({ limiter }) => {

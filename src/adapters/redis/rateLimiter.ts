@@ -29,9 +29,13 @@ const TAKE_SHA = createHash('sha1').update(TAKE).digest('hex')
  * Opens rate limits that all nodes share. Resolves even if Redis is unavailable, and connects when it is
  * available. Rejects with `bad_request` for a URL or password that cannot work.
  */
-export const openRedisRateLimiter = async (url: string, logger: Logger): Promise<RateLimiter> => {
+export const openRedisRateLimiter = async (
+  url: string,
+  logger: Logger,
+  { answerMs = ANSWER_MS }: { readonly answerMs?: number } = {},
+): Promise<RateLimiter> => {
   const address = parseAddress(url)
-  const limiter = new RedisRateLimiter(address, logger)
+  const limiter = new RedisRateLimiter(address, logger, answerMs)
   try {
     await limiter.open()
   } catch (error) {
@@ -45,6 +49,7 @@ export const openRedisRateLimiter = async (url: string, logger: Logger): Promise
 class RedisRateLimiter implements RateLimiter {
   readonly #address: Address
   readonly #logger: Logger
+  readonly #answerMs: number
   readonly #local = new LocalRates()
   readonly #connection: Connection
   /** Time of the next attempt to use Redis; null while Redis counts. */
@@ -52,9 +57,10 @@ class RedisRateLimiter implements RateLimiter {
   #lostAt = 0
   #closed = false
 
-  constructor(address: Address, logger: Logger) {
+  constructor(address: Address, logger: Logger, answerMs: number) {
     this.#address = address
     this.#logger = logger
+    this.#answerMs = answerMs
     this.#connection = new Connection(address, {
       onReady: () => this.#back(),
       onLost: (reason) => this.#lost(reason),
@@ -71,7 +77,7 @@ class RedisRateLimiter implements RateLimiter {
       this.#tryAt = clock.monotonic() + TRY_EVERY_MS
     }
     try {
-      const verdict = await answerOf(ANSWER_MS, this.#takeFromRedis(key, limit))
+      const verdict = await answerOf(this.#answerMs, this.#takeFromRedis(key, limit))
       this.#back()
       return verdict
     } catch (error) {
