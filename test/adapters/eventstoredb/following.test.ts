@@ -17,7 +17,8 @@ const survives = (trouble: (opened: Opened) => Promise<void> | void) =>
     const readers = readersOf(store, stream)
     let count = 0
     const append = async (more: number) => {
-      await store.append(stream, facts(stream, more, count), count === 0 ? 'none' : count - 1)
+      const added = facts(stream, more, count)
+      await until(() => store.append(stream, added, count === 0 ? 'none' : count - 1))
       count += more
       for (const seen of [readers.log, readers.own, readers.group]) {
         await until(() => seen().length >= count, { timeoutMs: 15_000 })
@@ -149,7 +150,8 @@ follow(
     const readers = readersOf(store, stream)
     for (const [i, leader] of (['one', 'two', 'one', 'two'] as const).entries()) {
       leads(leader)
-      await store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)
+      const one = fact(stream, i)
+      await until(() => store.append(stream, [one], i === 0 ? 'none' : i - 1))
       for (const seen of [readers.log, readers.own, readers.group]) {
         await until(() => seen().length > i, { timeoutMs: 15_000 })
       }
@@ -171,7 +173,8 @@ follow(
     )
     one.misbehave.silence('appends', 'reads', 'subscriptions', 'groups', 'gossip', 'features')
     two.misbehave.heal()
-    await until(() => store.append(stream, [fact(stream, 1)], 0), { timeoutMs: 20_000 })
+    const next = fact(stream, 1)
+    await until(() => store.append(stream, [next], 0), { timeoutMs: 20_000 })
     for (const seen of [readers.log, readers.own, readers.group]) {
       await until(() => seen().length >= 2, { timeoutMs: 20_000 })
     }
@@ -193,10 +196,8 @@ follow('a first append while no node can be found does not spoil the later ones'
     await early
     await one.restart()
     await two.restart()
-    await until(async () => {
-      await store.append(stream, [fact(stream, 1)], 'none')
-      return true
-    })
+    const later = fact(stream, 1)
+    await until(() => store.append(stream, [later], 'none'))
     await until(() => group.items.length > 0)
     await group.stop()
   } finally {

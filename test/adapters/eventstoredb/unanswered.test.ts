@@ -165,6 +165,13 @@ const held = async (client: EventStoreDBClient): Promise<number> => {
   return connections.reduce((sum, { inFlightMessages }) => sum + inFlightMessages, 0)
 }
 
+/** The consumers of a group that have joined; 0 if there is no such group yet. */
+const joined = (client: EventStoreDBClient, group: string): Promise<number> =>
+  client.getPersistentSubscriptionToAllInfo(group).then(
+    ({ connections }) => connections.length,
+    () => 0,
+  )
+
 /** Longer than the silence after which a consumer asks the server, and shorter than the one after which it joins again. */
 const SILENCE_MS = 9000
 
@@ -172,6 +179,7 @@ unansweredTogether(
   'a consumer without room, one without events and one whose events go to others do not join again',
   alone(async ({ standIn, store }) => {
     const other = await openEventStoreDb(standIn.url)
+    const client = clientOf(standIn.url)
     const stream = `u-${newId()}`
     const full = gather((signal) => store.consume('full', { env_id: stream, inFlight: 1, signal }))
     const idle = gather((signal) => store.consume('idle', { types: ['WorkerLost'], signal }))
@@ -184,6 +192,7 @@ unansweredTogether(
       }),
     )
     const got = () => shared.flatMap(({ items }) => items)
+    await until(async () => (await joined(client, 'shared')) === 2, PATIENT)
     await appendOne(store, 0, stream)
     await until(() => full.items.length === 1 && got().length > 0, PATIENT)
     await store.append(stream, [fact(stream, 1)], 0)
@@ -196,6 +205,7 @@ unansweredTogether(
     assert.is(joins.times, 0)
     assert.is(full.items.length, 1)
     for (const consumer of [full, idle, ...shared]) await consumer.stop()
+    await client.dispose()
     await other.close()
   }),
 )

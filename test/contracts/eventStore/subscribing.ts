@@ -52,10 +52,10 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
     const stream = `s-${env_id}`
     const head = await store.head()
     const { cursor } = await store.append(stream, facts(env_id, 4), 'none')
-    await store.append(stream, facts(env_id, 2, 4), 3)
+    const { cursor: end } = await store.append(stream, facts(env_id, 2, 4), 3)
     const after = async (cursor: string) => {
       const batches = gather((signal) => store.subscribe({ after: cursor, env_id, signal }))
-      await until(() => batches.items.at(-1)?.caughtUp)
+      await until(() => batches.items.some((batch) => batch.caughtUp && batch.cursor >= end))
       await batches.stop()
       return batches.items
     }
@@ -74,10 +74,14 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
     const [env_id, other] = [newId(), newId()]
     const after = await store.head()
     await store.append(`s-${env_id}`, [streamFact(env_id), fact(env_id, 'mine')], 'none')
-    await store.append(`s-${other}`, [streamFact(other), fact(other, 'other')], 'none')
+    const { cursor: end } = await store.append(
+      `s-${other}`,
+      [streamFact(other), fact(other, 'other')],
+      'none',
+    )
     const idsOf = async (filter: Pick<Parameters<typeof store.subscribe>[0], 'types' | 'env_id'>) => {
       const batches = gather((signal) => store.subscribe({ ...filter, after, signal }))
-      await until(() => batches.items.at(-1)?.caughtUp)
+      await until(() => batches.items.some((batch) => batch.caughtUp && batch.cursor >= end))
       await batches.stop()
       const streams = [`s-${env_id}`, `s-${other}`]
       return eventsOf(batches.items).flatMap(({ stream, event }) =>
