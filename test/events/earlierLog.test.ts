@@ -63,7 +63,7 @@ const opening = (what: string, stored: readonly StoredFact[]) => {
     const env = {
       SVC_DNS_SERVERS: dns.address,
       SVC_DOMAINS_ZONE: 'svc.test',
-      SVC_DOMAIN_CHECK_MS: '60000',
+      SVC_DOMAIN_CHECK_MS: '3600000',
       SVC_EVENT_STORE: 'embedded:',
       SVC_BLOBS: 'embedded:',
     }

@@ -6,6 +6,7 @@ import { FunctionRates, type Turns } from '../../src/plans/functionRates.ts'
 import type { RateLimiter } from '../../src/ports/rateLimiter.ts'
 import { openRateLimiter } from '../../src/adapters/embedded/rateLimiter.ts'
 import { suite } from '../support/suite.ts'
+import { withoutTime } from '../support/withoutTime.ts'
 
 const signal = new AbortController().signal
 
@@ -41,10 +42,13 @@ turns('makes host calls wait for their turn instead of refusing them', async () 
 turns('is shared by the runs of an organization, and by no other organization', async () => {
   const rates = ratesOf('free')
   const [first, second, other] = [runOf(rates, 'a'), runOf(rates, 'a'), runOf(rates, 'b')]
-  await Promise.all(Array.from({ length: 5 }, () => first.take('start')))
   const order: string[] = []
-  const waited = second.take('start').then(() => order.push('the same organization'))
-  await other.take('start').then(() => order.push('another organization'))
+  let waited: Promise<unknown> | undefined
+  await withoutTime(async () => {
+    await Promise.all(Array.from({ length: 5 }, () => first.take('start')))
+    waited = second.take('start').then(() => order.push('the same organization'))
+    await other.take('start').then(() => order.push('another organization'))
+  })
   await waited
   assert.equal(order, ['another organization', 'the same organization'])
 })
@@ -88,10 +92,12 @@ turns('refuses a call that would wait for more than 30 s', async () => {
 turns('is not waited for by a run that was cancelled', async () => {
   const cancel = new AbortController()
   const run = runOf(ratesOf('free'), 'env', cancel.signal)
-  await Promise.all(Array.from({ length: 5 }, () => run.take('start')))
-  const waiting = run.take('start').catch((error: unknown) => error)
-  cancel.abort()
-  assert.instance(await waiting, AppError)
+  await withoutTime(async () => {
+    await Promise.all(Array.from({ length: 5 }, () => run.take('start')))
+    const waiting = run.take('start').catch((error: unknown) => error)
+    cancel.abort()
+    assert.instance(await waiting, AppError)
+  })
 })
 
 turns.run()

@@ -5,7 +5,6 @@ import { termsOf } from '../../src/plans/plans.ts'
 import type { CallDayDoc } from '../../src/projections/callDays.ts'
 import type { Views } from '../../src/projections/views.ts'
 import { Quotas } from '../../src/plans/quotas.ts'
-import { clock } from '../../src/clock.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 
@@ -42,7 +41,7 @@ const tenant = (plan: Plan, used: { runs?: number; bytes?: number; files?: numbe
       getMany: () => Promise.resolve(new Map([['env', { env_id: 'env', bytes: state.files }]])),
     },
   } as unknown as Views
-  return { state, quotas: new Quotas(views, { monotonic: () => clock.monotonic() + state.laterMs }) }
+  return { state, quotas: new Quotas(views, { monotonic: () => state.laterMs }) }
 }
 
 const refusal = async (asked: Promise<unknown>): Promise<ErrorCode | null> => {
