@@ -34,7 +34,7 @@ const endOf = (run: Run) => ({ ...startOf(run), stop_time: run.stop_time })
 const about = (events: readonly Sent[], stream_id: string) =>
   events.filter(({ data }) => data['stream_id'] === stream_id)
 
-const env = suite('subscribing to the environment')
+const env = suite('subscribing to the environment', { timeoutMs: 60_000 })
 
 env('reports all kinds of activity in their documented form', async () => {
   const follower = await subscribe()
@@ -201,9 +201,14 @@ const letsGo = async (): Promise<void> => {
   socket.pause()
   const reader = await subscribe()
   let bytes = 0
+  const failures = () => reader.seen.filter(({ event }) => event === 'run:fail').length
+  const args = ['x'.repeat(8000)]
   // The kernel buffers about 10 MB for a client that does not read; a run:fail can have 24 KB.
-  for (let n = 0; n < 8; n++) {
-    await Promise.all(Array.from({ length: 100 }, () => call(api(), 'jobs/throwsText', 'x'.repeat(8000))))
+  for (let n = 100; n <= 800; n += 100) {
+    await Promise.all(
+      Array.from({ length: 100 }, () => publish(api(), 'svc:call', { fn: 'jobs/throwsText', args })),
+    )
+    await until(() => failures() === n, { timeoutMs: 20_000 })
   }
   await upToMark(api(), reader)
   reader.close()
@@ -224,7 +229,7 @@ time('ends after its timeout, and reports it', async () => {
   server = await startServer({ dataDir, env: { SVC_SSE_TIMEOUT_MS: '300' } })
   const { stream_id } = await publish(api(), 'nobody')
   const quiet = await follow(api(), `/streams/${stream_id}/subscribe`)
-  const busy = await publishAndFollow(api(), 'svc:call', { fn: 'jobs/wait', args: [900] })
+  const busy = await publishAndFollow(api(), 'svc:call', { fn: 'jobs/wait', args: [4000] })
   const whole = await subscribe()
   const [end] = (await quiet.rest()) as [Sent]
   assert.equal([end.event, end.data], ['stream:complete', { stream_id, reason: 'timeout', next: end.id }])
@@ -233,14 +238,14 @@ time('ends after its timeout, and reports it', async () => {
 
   const last = busy.seen.at(-1) as Sent
   const path = `/streams/${String(last.data['stream_id'])}/subscribe`
-  const names: string[] = []
-  for (let id = last.id, reason: unknown = ''; reason !== 'completed';) {
-    const events = await (await follow(api(), path, { lastId: id })).rest()
-    names.push(...events.map(({ event }) => event).filter((event) => event !== 'stream:complete'))
+  const events = [...busy.seen]
+  for (let { id } = last, reason: unknown = ''; reason !== 'completed';) {
+    events.push(...(await (await follow(api(), path, { lastId: id })).rest()))
     id = events.at(-1)?.id ?? ''
     reason = events.at(-1)?.data['reason']
   }
-  assert.equal(names, ['run:stop'])
+  const names = events.map(({ event }) => event).filter((event) => event !== 'stream:complete')
+  assert.equal(names, ['event:published', 'run:start', 'run:stop'])
 })
 
 time('ends when the service stops', async () => {
