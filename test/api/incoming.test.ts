@@ -72,8 +72,13 @@ body('that arrives at less than 16 KB a second is refused', async () => {
 })
 
 body('is not refused because its reader is slow', async () => {
-  const onChunk = () => new Promise<void>((resolve) => setTimeout(resolve, 60))
-  const { bytes, error } = await read((sent) => sent.end(Buffer.alloc(200_000)), { silenceMs: 50, onChunk })
+  const silenceMs = 3000 // a machine that stalls is no silent client
+  let chunks = 0
+  const onChunk = async () => {
+    if (chunks++ === 0) await new Promise<void>((resolve) => setTimeout(resolve, silenceMs + 500))
+  }
+  const { bytes, error } = await read((sent) => sent.end(Buffer.alloc(200_000)), { silenceMs, onChunk })
+  assert.ok(chunks > 1)
   assert.equal([bytes, error], [200_000, undefined])
 })
 
@@ -85,10 +90,13 @@ body('that is interrupted is the sender’s error', async () => {
 body.run()
 
 /** Reads a body as a library does, while its pace is watched. Returns how that ended. */
-const paced = async (send: (sent: ReturnType<typeof request>) => void): Promise<unknown> => {
+const paced = async (
+  send: (sent: ReturnType<typeof request>) => void,
+  silenceMs: number,
+): Promise<unknown> => {
   let ending: unknown
   const server = createServer((received, response) => {
-    const { tooSlow, stop } = pace(received, { silenceMs: 50 })
+    const { tooSlow, stop } = pace(received, { silenceMs })
     received.resume()
     void Promise.race([once(received, 'end').then(() => 'read'), tooSlow])
       .catch((error: unknown) => error)
@@ -113,13 +121,13 @@ const form = suite('the body of a form')
 
 form('that trickles is refused with a 408', async () => {
   let trickle: NodeJS.Timeout | undefined
-  const ending = await paced((sent) => (trickle = setInterval(() => sent.write('x'), 5)))
+  const ending = await paced((sent) => (trickle = setInterval(() => sent.write('x'), 5)), 50)
   clearInterval(trickle)
   assert.ok(isAppError(ending, 'request_timeout'))
 })
 
 form('that arrives at once is read', async () => {
-  assert.is(await paced((sent) => sent.end(Buffer.alloc(1 << 20))), 'read')
+  assert.is(await paced((sent) => sent.end(Buffer.alloc(1 << 20)), 10_000), 'read')
 })
 
 form.run()
