@@ -64,9 +64,10 @@ for (const host of ['127.0.0.1', 'localhost', '::1'])
 
 loopback('does not start if another process has its port on either of them', async () => {
   for (const taken of hasIPv6 ? ['127.0.0.1', '::1'] : ['127.0.0.1']) {
-    const other = createServer().listen(0, taken)
+    const { port, close } = await started('127.0.0.1') // a port that is free on both of them
+    await close()
+    const other = createServer().listen(port, taken)
     await once(other, 'listening')
-    const { port } = other.address() as { port: number }
     const message = await started('127.0.0.1', { port }).then(
       () => 'started',
       (error: unknown) => messageOf(error),

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { cachesOf } from '../attacks/diskUse.ts'
 import { withBlobs } from '../support/blobs.ts'
-import { call, deploy, publish, type Run, type Webhook } from '../support/build.ts'
+import { call, deploy, handle, publish, type Run, type Webhook } from '../support/build.ts'
 import { openApi } from '../support/http.ts'
 import { newId } from '../../src/ids.ts'
 import { openSecrets } from '../../src/process/secretsFile.ts'
@@ -56,7 +56,7 @@ deleted('serves nothing, and leaves no bytes', async () => {
   await deploy(api, 'shop', { 'f.js': CODE })
   await api.post('/projects/shop/context', { key: 'KEY', value: 'secret', description: '' })
   await storedFiles({ api, dataDir }).put('a.txt', 'content')
-  await publish(api, 'large', 'x'.repeat(200_000))
+  await handle(api, 'large', 'x'.repeat(200_000)) // its result is stored before the deletion
   await publish(api, 'svc:call', { fn: 'f/forever', args: [] })
   const isRunning = async () => {
     const { data } = await api.page<Run>('/runs?status=running')

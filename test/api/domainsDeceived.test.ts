@@ -43,6 +43,7 @@ deceived('are not proved by one of them', async ({ honest, other, server: { api 
   await checked(honest, domain.validation_cname_name)
   assert.is((await api.get<Domain>(`/domains/${domain.domain_id}`)).status, 'pending_validation')
   other.records.set(domain.validation_cname_name, 'elsewhere.example.org')
+  await checked(honest, domain.validation_cname_name) // no check has the former answer any more
   honest.records.set(domain.validation_cname_name, domain.validation_cname_value)
   const { status, message } = await api.post<Verified>(`/domains/${domain.domain_id}/verify`)
   assert.is(status, 'pending_validation')
