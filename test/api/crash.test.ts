@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { deploy, handle, publish, type Event, type Run, runsOf } from '../support/build.ts'
-import { allOf, isExact, isLost, WORK } from '../support/exactRuns.ts'
+import { allOf, isExact, isLost } from '../support/exactRuns.ts'
 import type { Api } from '../support/http.ts'
 import { PATIENCE } from '../support/patience.ts'
 import { type ServerProcess, spawnServer } from '../support/server.ts'
@@ -12,10 +12,19 @@ import { follow, publishAndFollow } from './sse.ts'
 /** Long enough to be seen: a machine that is busy does not see a run that is pending_retry for a second. */
 const RETRY_AFTER_MS = 5_000 * PATIENCE
 
-const FUNCTIONS = `${WORK}
+/** Two handlers of the event `work`, without and with retries. The event data are the durations of the attempts. */
+const FUNCTIONS = `
+import { setTimeout } from 'node:timers/promises'
+import { currentRun, fn } from 'svc'
+const work = ({ data }) => setTimeout(data[currentRun().attempt - 1] ?? data.at(-1), 'done')
+export const plain = fn({ 'on-event': 'work' }, work)
+export const keeps = fn({ 'on-event': 'work', retry: { attempts: 5, delay: 10 } }, work)
 export const quick = fn({ 'on-event': 'quick' }, ({ data }) => data)
 export const later = fn({ 'on-event': 'later', retry: { attempts: 1, delay: ${RETRY_AFTER_MS} } }, () => { throw new Error('not yet') })
 `
+
+/** Longer than any test: a first attempt of this duration is in progress when the service is killed. */
+const UNTIL_KILLED_MS = 250_000
 
 const dataDir = tempDir()
 let server: ServerProcess
@@ -29,12 +38,12 @@ const [EVENTS, ...KILLED_AFTER] = PATIENCE > 1 ? [60, 12, 50] : [200, 40, 190]
 
 /** Publishes events until the service dies; resolves with those it acknowledged. */
 const publishUntilDeath = async (api: Api, onAcknowledged: (count: number) => void): Promise<Event[]> => {
-  const acknowledged: Event[] = []
+  const acknowledged: Event[] = [await publish(api, 'work', [UNTIL_KILLED_MS, 5])]
   let left = EVENTS
   const client = async () => {
     while (left-- > 0) {
       try {
-        acknowledged.push(await publish(api, 'work', left < EVENTS / 2 ? 1000 : 5))
+        acknowledged.push(await publish(api, 'work', [left < EVENTS / 2 ? 1000 : 5]))
       } catch {
         return // what was not acknowledged may have been stored or not
       }
@@ -87,7 +96,7 @@ for (const acknowledged of KILLED_AFTER) {
 }
 
 crash('starts lost runs again within seconds, with and without a retry policy', async () => {
-  const { event_id } = await publish(server.api, 'work', 60_000)
+  const { event_id } = await publish(server.api, 'work', [UNTIL_KILLED_MS])
   await until(async () => (await runsOf(server.api, event_id)).length === 2)
   await server.end('SIGKILL')
   const api = await start()
@@ -129,7 +138,7 @@ crash('starts the retries that were due meanwhile', async () => {
 })
 
 crash('lets its clients resume at their positions (I5)', async () => {
-  const follower = await publishAndFollow(server.api, 'work', 700)
+  const follower = await publishAndFollow(server.api, 'work', [UNTIL_KILLED_MS, 2000])
   const { data } = await follower.next()
   const [run] = (await follower.upTo('run:start')).slice(-1)
   await server.end('SIGKILL')

@@ -55,14 +55,14 @@ load.after.each(({ server }) => server.stop())
 load('by SIGTERM loses no run: each one succeeds, in its first attempt', async (context) => {
   for (let n = 0; n < 3; n++) assert.is(await endUnderLoad(context, 'SIGTERM'), 0)
   const { api } = context.server
-  await settled(api)
+  await settled(api, context.acknowledged)
   assert.equal(await disturbed(api, context.acknowledged), [])
 })
 
 load('by SIGKILL starts lost runs again until they succeed, and those with `once` never', async (context) => {
   for (let n = 0; n < 2; n++) assert.is(await endUnderLoad(context, 'SIGKILL'), 'SIGKILL')
   const { api } = context.server
-  await settled(api)
+  await settled(api, context.acknowledged)
   const chains = await chainsOf(api)
   let lost = 0
   for (const { event_id } of context.acknowledged) {

@@ -119,6 +119,6 @@ export const stopAgainAndAgain = async ({
     }
     await service.restart(n)
   }
-  await settled(api, SETTLED_MS)
+  await settled(api, acknowledged, SETTLED_MS)
   return [...problems, ...(await disturbed(api, acknowledged))]
 }

@@ -56,13 +56,20 @@ export const chainsOf = async (api: Api): Promise<Map<string, Run[]>> => {
 export const described = (chain: readonly Run[] = []): string =>
   JSON.stringify(chain.map(({ fn, attempt, status, error }) => [fn, attempt, status, error]))
 
-/** Waits until no run is open. */
-export const settled = (api: Api, timeoutMs = 30_000): Promise<true> =>
+const OPEN: readonly string[] = ['running', 'pending_retry']
+
+/** Waits until no run is open, and each event has a run of each handler: a worker may have ended before it took the event. */
+export const settled = (api: Api, acknowledged: readonly Event[], timeoutMs = 30_000): Promise<true> =>
   until(
     async () => {
-      for (const status of ['running', 'pending_retry'])
+      for (const status of OPEN)
         if ((await api.page(`/runs?status=${status}`)).pagination.total > 0) return undefined
-      return true
+      const chains = await chainsOf(api)
+      const isOver = (chain: readonly Run[] | undefined) =>
+        chain !== undefined && !OPEN.includes(chain.at(-1)?.status ?? '')
+      const isDone = ({ event_id }: Event) =>
+        HANDLERS.every((name) => isOver(chains.get(`${event_id} jobs/${name}`)))
+      return acknowledged.every(isDone) || undefined
     },
     { timeoutMs, everyMs: 50 * PATIENCE ** 2 }, // each look costs a read-model server that scans
   )
