@@ -22,7 +22,7 @@ const subscribe = (query = '', lastId?: string) =>
 /** Longer than the time after which an event counts as delivered. */
 const STALL_MS = 1500
 
-const consumer = suite('a named consumer')
+const consumer = suite('a named consumer', { timeoutMs: 60_000 })
 
 consumer('shares the events with others of its name', async () => {
   const [one, two] = [await subscribe('?consumer=pair'), await subscribe('?consumer=pair')]

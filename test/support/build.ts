@@ -83,12 +83,17 @@ export const ended = (api: Api, run_id: string): Promise<Run> =>
   )
 
 /** Waits until the event has `count` runs and all have ended. The newest is first. */
-export const handled = async (api: Api, event_id: string, count = 1): Promise<Run[]> => {
+export const handled = async (
+  api: Api,
+  event_id: string,
+  count = 1,
+  { timeoutMs = 20_000 } = {},
+): Promise<Run[]> => {
   const ended = async () => {
     const runs = await runsOf(api, event_id)
     return runs.length >= count && runs.every(isOver) ? runs : undefined
   }
-  const listed = await until(ended, { timeoutMs: 20_000 })
+  const listed = await until(ended, { timeoutMs })
   return Promise.all(listed.map(async (run) => (run.result_ref ? api.get<Run>(`/runs/${run.run_id}`) : run)))
 }
 

@@ -16,7 +16,7 @@ const HOSTILE = 'a\r\n\r\ndata: x\u0000\u001b[2J\u2028\u202e\ud800</script>'
 
 const dataDir = tempDir()
 const [free] = await plantOrg(dataDir, 'free', [])
-const server = await startServer({ dataDir })
+const server = await startServer({ dataDir, env: { SVC_WEBHOOK_TIMEOUT_MS: '300000' } }) // calls wait for the test
 const { api } = server
 await deploy(api, 'shop', {
   ...TOOLS,

@@ -15,7 +15,7 @@ import { TOOLS } from './client.ts'
 
 const dataDir = tempDir()
 const [free] = await plantOrg(dataDir, 'free', [])
-const server = await startServer({ dataDir })
+const server = await startServer({ dataDir, env: { SVC_WEBHOOK_TIMEOUT_MS: '300000' } }) // calls wait for the test
 const { api } = server
 await deploy(api, 'shop', TOOLS)
 const operator = openApi(server.url, openSecrets(readConfig(installation(dataDir))).operatorToken)
