@@ -21,6 +21,13 @@ type Context = { node: Node; build: Build; hints: Hints; stop: AbortController }
 /** Each environment is an organization of its own. */
 const directory = { orgIdOf: (env_id: string) => env_id }
 
+/** Announces rooms until an offer was made: an announcement is trusted for a second only, and a machine may stall for longer. */
+const announced = (hints: Hints, rooms: readonly string[], offer: () => boolean) =>
+  until(() => {
+    for (const text of rooms) hints.publish('room', text)
+    return offer()
+  })
+
 const opening = async (context: Context) => {
   const node = await openNode()
   const hints: Hints = { ...openHints(), connected: true } // as if another node heard them
@@ -102,8 +109,7 @@ offering('goes to the workers with room, in turn', async ({ hints, build }) => {
   const offers = new Offers(hints, directory)
   const run = wanted(build)
   assert.not(offers.make(run))
-  for (const text of ['a yes', 'b yes', 'c yes', 'b no']) hints.publish('room', text)
-  await until(() => offers.make(run) || undefined)
+  await announced(hints, ['a yes', 'b yes', 'c yes', 'b no'], () => offers.make(run))
   for (let n = 0; n < 3; n++) assert.ok(offers.make(run))
   await until(() => heard.length === 4)
   assert.equal(heard.toSorted(), ['a', 'a', 'c', 'c'])
@@ -117,8 +123,7 @@ offering(
     hints.on('offered', (text) => heard.push(text.split(' ', 1)[0] ?? ''))
     const offers = new Offers(hints, directory)
     const run = wanted(build)
-    for (const text of ['a yes env,third', 'b yes third']) hints.publish('room', text)
-    await until(() => offers.make(run) || undefined)
+    await announced(hints, ['a yes env,third', 'b yes third'], () => offers.make(run))
     for (let n = 0; n < 3; n++) assert.ok(offers.make(run))
     const third = { ...run, cause: { ...run.cause, env_id: 'third' } }
     assert.not(offers.make(third))
@@ -133,10 +138,11 @@ offering('of a REPL goes to the same worker as before, from any node', async ({ 
     heard.push([text.split(' ', 1)[0] ?? '', /"repl_id":"(\w+)"/.exec(text)?.[1] ?? '']),
   )
   const nodes = [new Offers(hints, directory), new Offers(hints, directory)]
-  for (const worker_id of ['a', 'b', 'c', 'd']) hints.publish('room', `${worker_id} yes`)
   const { plan, ...run } = wanted(build)
   const session = (repl_id: string) => ({ ...run, plan: { ...plan, target: { code: '1', repl_id } } })
-  await until(() => nodes.every((offers) => offers.make(session('first'))) || undefined)
+  await announced(hints, ['a yes', 'b yes', 'c yes', 'd yes'], () =>
+    nodes.every((offers) => offers.make(session('first'))),
+  )
   heard.length = 0
   for (const repl_id of ['r1', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8'])
     for (const offers of [...nodes, ...nodes.toReversed()]) assert.ok(offers.make(session(repl_id)))
@@ -151,8 +157,7 @@ offering('is not made when it is long, or no other node can receive it', async (
     new Offers(hints, directory),
     new Offers({ ...hints, connected: false }, directory),
   ]
-  hints.publish('room', 'a yes')
-  await until(() => offers.make(wanted(build)) || undefined)
+  await announced(hints, ['a yes'], () => offers.make(wanted(build)))
   assert.not(offers.make({ ...wanted(build), input: { kind: 'args', value: ['x'.repeat(20_000)] } }))
   assert.not(unheard.make(wanted(build)))
 })

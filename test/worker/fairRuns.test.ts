@@ -168,7 +168,7 @@ fair(
 )
 
 fair('counts only runs that a child has started as concurrent', async (context) => {
-  const { worker, invocations } = openWorker(context.node, { maxConcurrentRuns: 2 })
+  const { worker, invocations } = openWorker(context.node, { maxConcurrentRuns: 2, alone: true })
   for (let n = 0; n < 2; n++) await worker.take(runOf(context, 'flood'))
   await until(() => invocations.length === 2)
   assert.equal([worker.hasRoom('flood'), worker.hasRoom('other')], [false, true])
@@ -181,7 +181,7 @@ fair('counts only runs that a child has started as concurrent', async (context) 
 fair(
   'claims further runs of an organization while one of its builds waits for a process',
   async (context) => {
-    const { worker, invocations, runtime } = openWorker(context.node, { maxConcurrentRuns: 100 })
+    const { worker, invocations, runtime } = openWorker(context.node, { maxConcurrentRuns: 100, alone: true })
     runtime.isFullFor = (org_id) => org_id === 'flood'
     await worker.start()
     for (let n = 0; n < 5; n++) await request(context, 'flood')

@@ -41,16 +41,16 @@ const openPaused = async (begins: boolean) => {
     invocations,
     ids,
     hear: heard.resolve,
-    /** The minute passes. */
+    /** The minute passes. The worker looks at the clock by itself, so it was declared lost before it can notice the pause. */
     pause: async () => {
       isPaused = true
-      clock.monotonic = () => monotonic() + 60_000
       const [worker_id = ''] = ids
       await node.aggregates.workers.handle(
         streamOf.worker(worker_id),
         { type: 'LoseWorker', worker_id, now: clock.iso() },
         { correlation_id: worker_id },
       )
+      clock.monotonic = () => monotonic() + 60_000
     },
     close: async () => {
       clock.monotonic = monotonic

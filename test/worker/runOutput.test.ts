@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { AppError } from '../../src/errors.ts'
@@ -62,12 +63,15 @@ output(
   },
 )
 
-output('is visible within a second while the run continues', async ({ output, store, run_id }) => {
+output('is visible within a second while the run continues', async ({ output, store, run_id, watch }) => {
   for (const text of ['one', 'two', 'three']) {
-    output.write({ source: 'stdout', text })
-    await until(async () => ((await textsOf(store, run_id)).includes(text) ? true : undefined), {
-      timeoutMs: 1000,
+    const appended = new Promise<string>((resolve) => {
+      watch.before = async () => resolve('appended')
     })
+    output.write({ source: 'stdout', text })
+    const late = delay(1000, 'late', { ref: false }) // timers keep their order, however long the machine stalls
+    assert.is(await Promise.race([appended, late]), 'appended')
+    await until(async () => (await textsOf(store, run_id)).includes(text))
   }
   await output.close()
   assert.equal(await textsOf(store, run_id), ['one', 'two', 'three'])

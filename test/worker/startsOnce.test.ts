@@ -13,7 +13,7 @@ const claimed = async ({ once }: { once: boolean }) => {
   const node = await openNode()
   const call = wantedCall(await deployBuild(node))
   const run = once ? { ...call, plan: { ...call.plan, once, marks_begin: true } } : call
-  const { worker, invocations } = openWorker(node, { begins: false })
+  const { worker, invocations } = openWorker(node, { begins: false, alone: true })
   await worker.take(run)
   await until(() => invocations.length === 1)
   await node.views.settled()
