@@ -4,9 +4,9 @@ import { openWorkbench } from '../sandbox/harness.ts'
 /** Inspects a build in a real child. */
 export const inspectionOf = async (
   source: string | Record<string, string>,
-  inspectMs = 10_000,
+  inspectMs = 60_000,
 ): Promise<Inspection> => {
-  const { runtime, inspect } = await openWorkbench(source, { inspectMs })
+  const { runtime, inspect } = await openWorkbench(source, { startMs: 60_000, inspectMs }) // a busy machine needs many seconds
   try {
     return await inspect()
   } finally {
