@@ -32,7 +32,7 @@ nodes.before.each(async (context) => {
   const wrapped = new WrappedKeys(blobs, new MasterKeys([masterKey]))
   const keyring = new Keyring(masterKey, new DataKeys({ keys, wrapped }))
   context.store = store
-  context.node = (holder, isGone = () => false, waitMs = 5000) =>
+  context.node = (holder, isGone = () => false, waitMs = 60_000) =>
     new Idempotency({
       store,
       aggregates: openAggregates(store),

@@ -218,8 +218,8 @@ webhooks('of a refused deployment is available at once', async () => {
 
 webhooks('is available after a deployment that lost a later address to a rival', async () => {
   const rival = await newProject()
-  await reservedAgo('/s', rival, 0)
   const refused = await ready(['/r', '/s'])
+  await reservedAgo('/s', rival, 0)
   await refusedWith('conflict', () => deploy(refused.project, refused.build_id))
   await deployed(['/r'])
 })
@@ -262,8 +262,8 @@ for (const many of [false, true])
   )
 
 reservations('counts while its deployment may still take effect', async () => {
-  await reservedAgo('/young', await newProject(), 0)
-  const other = await ready(['/young'])
+  const [holder, other] = [await newProject(), await ready(['/young'])]
+  await reservedAgo('/young', holder, 0)
   await refusedWith('conflict', () => deploy(other.project, other.build_id))
 })
 

@@ -20,6 +20,11 @@ import { until } from '../../support/until.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantEnv } from '../plantEnv.ts'
 
+/** It is noon in the middle of a month, so that neither a day nor a month ends during these tests. */
+const { now: realNow } = clock
+const toNoon = Date.UTC(2026, 4, 15, 12) - realNow()
+clock.now = () => realNow() + toNoon
+
 const node = await openCommands()
 const { deps, views, blobs, aggregates } = node
 const DAY_MS = 86_400_000

@@ -12,7 +12,7 @@ import { refusedWith } from '../refusedWith.ts'
 
 const node = await openCommands()
 const env = await plantEnv(node, 'acme')
-const { worker, held, invocations } = openWorker(node)
+const { worker, held, invocations } = openWorker(node, { alone: true })
 const deps = { ...node.deps, claimer: worker }
 const deployed = await plantBuild(node, env, { name: 'shop' })
 const input = { project: 'shop', code: '1 + 1', timeoutMs: 60_000, credential: issuerOf(env.env_id) }

@@ -20,7 +20,7 @@ const node = await openCommands()
 const env = await plantEnv(node, 'acme')
 const other = await plantEnv(node, 'other')
 const { keyring } = node.deps
-const { worker, held, invocations } = openWorker({ ...node, keyring })
+const { worker, held, invocations } = openWorker({ ...node, keyring }, { alone: true })
 const deps = { ...node.deps, claimer: worker }
 const paid = {
   service: 'stripe',
