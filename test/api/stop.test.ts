@@ -8,11 +8,13 @@ import { follow } from './sse.ts'
 const FUNCTIONS = `
 import { setTimeout } from 'node:timers/promises'
 import { fn, send } from 'svc'
-export const slow = fn({ webhook: { service: 'slow', path: '/hook' } }, async ({ body }) => { await setTimeout(body); return 'answered' })
+export const slow = fn({ webhook: { service: 'slow', path: '/hook' } }, async ({ body }) => { await send('begun', null); await setTimeout(body); return 'answered' })
 export const work = fn({ 'on-event': 'work' }, async ({ data }) => { await send('begun', null); await setTimeout(data); return 'worked' })
 `
 
-const stopping = suite<{ server: ServerProcess; url: string }>('a service that is asked to stop')
+const stopping = suite<{ server: ServerProcess; url: string }>('a service that is asked to stop', {
+  timeoutMs: 60_000,
+})
 
 stopping.before.each(async (context) => {
   context.server = await spawnServer()
@@ -22,8 +24,9 @@ stopping.before.each(async (context) => {
 })
 stopping.after.each(({ server }) => server.stop())
 
-const isRunning = ({ api }: ServerProcess) =>
-  until(async () => (await api.page('/runs?status=running')).pagination.total > 0)
+/** Waits until a function has begun. A slow machine may not see it run, but it sees the event that it has sent. */
+const hasBegun = ({ api }: ServerProcess) =>
+  until(async () => (await api.page('/events?event_type=begun')).pagination.total > 0)
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   stopping(`by ${signal} exits with 0 and ends its streams`, async ({ server }) => {
@@ -36,8 +39,8 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 }
 
 stopping('answers the webhook in progress, then waits no longer', async ({ server, url }) => {
-  const reply = server.api.send('POST', url, { body: 500 })
-  await isRunning(server)
+  const reply = server.api.send('POST', url, { body: 1500 })
+  await hasBegun(server)
   let code: unknown
   void server.end('SIGTERM').then((ended) => (code = ended))
   assert.equal((await reply).json, 'answered')
@@ -46,8 +49,8 @@ stopping('answers the webhook in progress, then waits no longer', async ({ serve
 })
 
 stopping('accepts no requests while it drains', async ({ server, url }) => {
-  const reply = server.api.send('POST', url, { body: 500 })
-  await isRunning(server)
+  const reply = server.api.send('POST', url, { body: 1500 })
+  await hasBegun(server)
   const code = server.end('SIGTERM')
   await until(() =>
     fetch(`${server.url}/readyz`).then(
@@ -61,7 +64,7 @@ stopping('accepts no requests while it drains', async ({ server, url }) => {
 
 stopping('lets runs in progress end, and stores everything', async ({ server }) => {
   const event = await publish(server.api, 'work', 500)
-  await until(async () => (await server.api.page('/events?event_type=begun')).pagination.total > 0)
+  await hasBegun(server)
   assert.is(await server.end('SIGTERM'), 0)
   const again = await spawnServer({ dataDir: server.dataDir })
   const [run] = (await runsOf(again.api, event.event_id)) as [Run]
