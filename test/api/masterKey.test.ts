@@ -128,20 +128,24 @@ rotation(
   },
 )
 
+const storedKey = (dataDir: string): string =>
+  (JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8')) as { master_key: string }).master_key
+
 rotation('continues after kill -9 at any moment', async () => {
   let server = await spawnServer({ env: EMBEDDED })
   const { dataDir } = server
   const check = await plant(server, operatorOf(server, EMBEDDED))
-  const moments: readonly ((asked: Promise<Status>) => Promise<unknown>)[] = [
+  const moments: readonly ((asked: Promise<Status>, before: string) => Promise<unknown>)[] = [
     () => Promise.resolve(),
-    () => until(() => readFileSync(join(dataDir, 'secrets.json'), 'utf8').includes('previous_master_key')),
+    (_, before) => until(() => storedKey(dataDir) !== before), // the former key is there for a moment only
     (asked) => asked,
     async (asked) => (await asked, statusOf(operatorOf(server, EMBEDDED), server.url)),
   ]
   for (const moment of moments) {
+    const before = storedKey(dataDir)
     const asked = rotate(operatorOf(server, EMBEDDED), server.url)
     asked.catch(() => {}) // the service is killed before it replies
-    await moment(asked)
+    await moment(asked, before)
     await server.end('SIGKILL')
     server = await spawnServer({ dataDir, env: EMBEDDED })
     await done(operatorOf(server, EMBEDDED), server.url)
