@@ -10,6 +10,10 @@ import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 
+interface ReadModel {
+  readonly state: string
+  readonly behind: number | null
+}
 interface Skipped {
   readonly read_model: string
   readonly type: string
@@ -31,6 +35,10 @@ skipped('is visible to the operator, in /readyz and in the log; the service work
   const { api, url, output, stop } = await startServer({ dataDir, env })
   const { operatorToken } = openSecrets(readConfig(installation(dataDir, env)))
   const operator = openApi(url, operatorToken)
+  await until(async () => {
+    const readModels = await operator.get<ReadModel[]>(`${url}/operator/projections`)
+    return readModels.every(({ state, behind }) => state === 'serving' && behind === 0)
+  })
   const { data, pagination } = await operator.page<Skipped>(`${url}/operator/skipped-facts`)
   assert.ok(pagination.total > 0)
   for (const one of data) {
@@ -42,7 +50,7 @@ skipped('is visible to the operator, in /readyz and in the log; the service work
   const ready = await until(async () => {
     const { status, json } = await api.send('GET', `${url}/readyz`)
     const details = json as Ready
-    return status === 200 && details.skipped_facts !== undefined ? details : undefined
+    return status === 200 && details.skipped_facts === pagination.total ? details : undefined
   })
   assert.is(ready.skipped_facts, pagination.total)
   assert.is(ready.skipped?.[0]?.id, id)
