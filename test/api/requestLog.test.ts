@@ -27,6 +27,7 @@ requests(
       output
         .join('')
         .split('\n')
+        .slice(0, -1) // a part of a line may have arrived
         .filter((line) => line.startsWith('{'))
         .map((line) => JSON.parse(line) as Record<string, unknown>)
     const logged = await until(() => lines().find((line) => line['request_id'] === request_id))

@@ -60,6 +60,7 @@ calls('returns 202 while the run continues', async () => {
   assert.is((await ended(api, data.run_id)).result, 'waited')
   const late = await ask('/functions/work/jobs%2Fwait?wait=1', { args: [60_000] })
   assert.equal([late.status, late.data.status], [202, null])
+  await until(async () => (await runsOf(api, late.data.event_id)).length > 0)
   await ask(`/runs/${late.data.run_id}/cancel`)
   assert.is((await ended(api, late.data.run_id)).status, 'cancelled')
 })
