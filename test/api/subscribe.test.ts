@@ -15,7 +15,7 @@ await deploy(api, 'chat', { 'chat.js': CHAT })
 const names = (events: readonly Sent[]) => events.map(({ event }) => event)
 const runIn = ({ data }: Sent) => data['run'] as Run
 
-const subscribing = suite('subscribing to a stream')
+const subscribing = suite('subscribing to a stream', { timeoutMs: 60_000 })
 
 subscribing('to a quiet stream waits for activity, then reports it and ends', async () => {
   const { stream_id } = await handle(api, 'talk', { words: [] })
@@ -88,12 +88,13 @@ subscribing('waits for a client that reads slowly, and loses nothing', async () 
   const fast = await (await follow(api, path)).rest() // 12 MB: more than the kernel takes for the other
   const slow: string[] = []
   for await (const chunk of socket as AsyncIterable<string>) slow.push(chunk)
-  const payloads = slow.join('').matchAll(/"payload":"(\d+) *"/g)
+  const text = slow.join('')
+  const payloads = text.matchAll(/"payload":"(\d+) *"/g)
   assert.equal(
     [...payloads].map(([, n]) => Number(n)),
     Array.from({ length: 1500 }, (_, n) => n),
   )
-  assert.match(slow.at(-1) ?? '', 'stream:complete')
+  assert.match(text.slice(-1000), 'stream:complete')
   assert.is(fast.length, 1503)
 })
 
