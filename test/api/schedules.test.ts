@@ -25,8 +25,11 @@ interface Tick {
   readonly data: { readonly cron: string; readonly scheduled_time: string }
 }
 
+/** An hour in Berlin that is hours away, so that it does not come during the tests. */
+const HOUR = new Date().getUTCHours() < 12 ? 20 : 8
+const CRON = `0 ${HOUR} * * *`
 const CODE = `import { fn } from 'svc'
-export const nightly = fn({ schedule: { cron: '0 3 * * *', timezone: 'Europe/Berlin' } }, (tick) => tick)
+export const nightly = fn({ schedule: { cron: '${CRON}', timezone: 'Europe/Berlin' } }, (tick) => tick)
 export const each = fn({ schedule: '* * * * * *' }, ({ data }) => data.scheduled_time)
 export const other = fn({ schedule: '* * * * * *' }, ({ data }) => data.scheduled_time)`
 
@@ -63,11 +66,11 @@ const schedules = suite('schedules', { timeoutMs: 60_000 })
 
 schedules('are listed with their next time and without a last run', async () => {
   const nightly = await named('nightly')
-  assert.equal([nightly.cron, nightly.timezone], ['0 3 * * *', 'Europe/Berlin'])
+  assert.equal([nightly.cron, nightly.timezone], [CRON, 'Europe/Berlin'])
   assert.equal([nightly.paused, nightly.paused_at], [false, null])
   assert.equal([nightly.last_run_id, nightly.last_time], [null, null])
   const next = Temporal.Instant.from(nightly.next_time ?? '').toZonedDateTimeISO('Europe/Berlin')
-  assert.equal([next.hour, next.minute, next.second], [3, 0, 0])
+  assert.equal([next.hour, next.minute, next.second], [HOUR, 0, 0])
   assert.ok(next.epochMilliseconds > Date.now() && next.epochMilliseconds < Date.now() + 26 * 3_600_000)
 })
 
@@ -138,7 +141,7 @@ schedules('are started by hand with the event of a tick, also while they are pau
   assert.equal([run.status, run.run_type, run.stream_id], ['succeeded', 'schedule', stream_id])
   assert.is(run.requested_at, requested_at)
   const { type, data } = run.result as Tick
-  assert.equal([type, data], ['svc:schedule', { cron: '0 3 * * *', scheduled_time: requested_at }])
+  assert.equal([type, data], ['svc:schedule', { cron: CRON, scheduled_time: requested_at }])
   const { last_run_id, last_time, paused } = await named('nightly')
   assert.equal([last_run_id, last_time, paused], [run_id, requested_at, true])
 })
