@@ -34,7 +34,7 @@ const often = async (times: number, act: (n: number) => Promise<void>): Promise<
   )
 }
 
-const reading = suite('what was acknowledged is seen by the next request (I2)')
+const reading = suite('what was acknowledged is seen by the next request (I2)', { timeoutMs: 60_000 })
 
 reading('a project, by name and in the list, until it is deleted', () =>
   often(TIMES, async (n) => {
@@ -54,7 +54,7 @@ reading('an event, by id and in the list', () =>
   often(TIMES, async (n) => {
     const event = await publish(api, `unheard${n % 2}`, n)
     assert.equal(await api.get(`/events/${event.event_id}`), event)
-    const { data } = await api.page<Event>(`/events?event_type=unheard${n % 2}&limit=10`)
+    const { data } = await api.page<Event>(`/events?event_type=unheard${n % 2}&limit=50`)
     assert.ok(data.some(({ event_id }) => event_id === event.event_id))
   }),
 )
@@ -63,7 +63,7 @@ reading('the run of a webhook, once it has answered', () =>
   often(TIMES, async (n) => {
     const { json } = await api.send('POST', url, { body: { n } })
     assert.equal(json, { n })
-    const { data } = await api.page<Run>('/runs?status=succeeded&limit=20')
+    const { data } = await api.page<Run>('/runs?status=succeeded&limit=50')
     assert.ok(data.some(({ result }) => (result as { n?: number } | null)?.n === n))
   }),
 )
