@@ -163,9 +163,13 @@ after('its process is replaced when its code continues, and the next run succeed
 })
 
 after('no run begins in a process that blocks when it is thawed', async ({ invoke }) => {
-  await resultOf(invoke('m/blocksAfterPause'))
-  const frozen = await until(() => hasFrozenChild() && clock.monotonic())
-  await until(() => clock.monotonic() - Number(frozen) > 1100)
+  // A process that stands still before it is frozen blocks at once: then another one is prepared.
+  const frozen = await until(async () => {
+    await resultOf(invoke('m/blocksAfterPause'))
+    await until(hasFrozenChild, { timeoutMs: 1000 })
+    return clock.monotonic()
+  })
+  await until(() => clock.monotonic() - frozen > 1100)
   const { status } = await invoke('m/mark')
   assert.is(status, 'succeeded')
 })

@@ -85,7 +85,7 @@ fair('count a run that waits for several child runs once', async () => {
         export const working = () => emit('at', 'work')
       `,
     },
-    { runsPerChild: 1 },
+    { runsPerChild: 1, growAfterMs: 600_000 }, // a second process could work at the same time
   )
   const { promise: childrenEnd, resolve: endChildren } = Promise.withResolvers<null>()
   let asked = 0

@@ -145,12 +145,15 @@ stopping('that continues after its timeout ends as timeout after the grace perio
 })
 
 stopping('that ignores its timeout lets the other runs of its process finish', async () => {
-  const { runtime, invoke, failure } = await openWorkbench('ok', { graceMs: 300 })
+  const { runtime, invoke, failure } = await openWorkbench('ok', { graceMs: 1500 })
   const before = await resultOf(invoke('orders.handlers/identity'))
-  const other = invoke('orders.handlers/later', { args: [450] })
+  const { promise: held, resolve: letGo } = Promise.withResolvers<null>()
+  const other = invoke('orders.handlers/refused', { onHostCall: () => held })
   assert.is((await failure('orders.handlers/waits', { timeoutMs: 20 })).code, 'timeout')
-  assert.is.not(await resultOf(invoke('orders.handlers/identity')), before)
-  assert.is(await resultOf(other), 'done')
+  const next = invoke('orders.handlers/identity')
+  letGo(null) // the process is ended after another period of grace
+  assert.is(await resultOf(other), 'no error')
+  assert.is.not(await resultOf(next), before)
   await until(() => runtime.children === 1)
   await runtime.close()
 })
