@@ -21,7 +21,7 @@ const zone = { origin: ORIGIN, server: 'ns.svc.test', valuesOf: (label: string) 
 const dns = suite<{ server: Nameserver; resolver: Resolver }>('the name server of challenges')
 dns.before(async (context) => {
   context.server = await openNameserver({ host: '127.0.0.1', port: 0, zone })
-  context.resolver = new Resolver({ timeout: 2000, tries: 1 })
+  context.resolver = new Resolver({ timeout: 30_000, tries: 1 })
   context.resolver.setServers([`127.0.0.1:${context.server.port}`])
 })
 dns.after(({ server }) => server.close())
