@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { newId } from '../../src/ids.ts'
 import { termsOf } from '../../src/plans/plans.ts'
@@ -68,18 +68,24 @@ const storedBytes = async (api: Api): Promise<number> =>
   (await until(() => api.get<{ usage: { file_storage_bytes: number } }>('/org/usage'))).usage
     .file_storage_bytes
 
-/** Announces a file of this size and sends none of it. */
-const announce = async (api: Api, path: string, bytes: number): Promise<Socket> => {
-  const { hostname, port } = new URL(api.url)
-  const socket = connect(Number(port), hostname)
-  socket.on('error', () => {})
-  socket.write(
-    `PUT /v1/files/upload/${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${api.key}\r\n` +
-      `Content-Type: text/plain\r\nContent-Length: ${bytes}\r\n\r\nx`,
+/** Announces a file of this size. Resolves when the service asks for its content, of which nothing is sent. */
+const announce = (api: Api, path: string, bytes: number): Promise<Socket> =>
+  until(
+    async () => {
+      const { hostname, port } = new URL(api.url)
+      const socket = connect(Number(port), hostname)
+      socket.on('error', () => {})
+      socket.write(
+        `PUT /v1/files/upload/${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${api.key}\r\n` +
+          `Content-Type: text/plain\r\nContent-Length: ${bytes}\r\nExpect: 100-continue\r\n\r\n`,
+      )
+      const [reply] = (await once(socket, 'data')) as [Buffer]
+      if (reply.toString().startsWith('HTTP/1.1 100 ')) return socket
+      socket.destroy() // the rate of the plan is used up
+      return undefined
+    },
+    { everyMs: 300 },
   )
-  await delay(500)
-  return socket
-}
 
 const full = async (
   target: Target,
