@@ -91,7 +91,10 @@ many('leaves the parts that it did not claim to another worker when it stops', a
   const first = openWorker(node)
   await first.worker.start()
   await until(() => first.invocations.length === PART_RUNS)
-  await first.worker.stop({ drainMs: 10 })
+  const stopped = first.worker.stop()
+  const error = { code: 'worker_lost', message: 'closed' }
+  for (const end of first.held) end({ status: 'lost', error }) // a worker that ends them has 2 s to store this
+  await stopped
   const second = openWorker(node, { maxConcurrentRuns: HANDLERS })
   await second.worker.start()
   await until(async () => (await count(node, stream_id, 'EventHandled')) === 1)
