@@ -11,7 +11,7 @@ import { deployBuild, openWorker, wanted } from './openWorker.ts'
 
 type Context = { node: Node; builds: Readonly<Record<string, Awaited<ReturnType<typeof deployBuild>>>> }
 
-const fair = suite<Context>('a worker that several organizations use')
+const fair = suite<Context>('a worker that several organizations use', { timeoutMs: 60_000 }) // hundreds of commits
 
 fair.before.each(async (context) => {
   const node = await openNode()
