@@ -42,7 +42,10 @@ export async function* tailRuns(
     if (event !== 'run:stop' && event !== 'run:fail' && event !== 'run:cancel') continue
     const run = await readRun(client, data.run_id, signal)
     if (run?.project_name !== project()) continue
-    yield { run, cause: (run.event_id !== null && types.get(run.event_id)) || run.run_type }
+    const cause = (run.event_id !== null && types.get(run.event_id)) || run.run_type
+    const retry_at = event === 'run:fail' ? data.retry_at : null
+    // The next attempt may have begun before the run was read.
+    yield { run: retry_at === null ? run : { ...run, status: 'pending_retry', retry_at }, cause }
   }
 }
 
