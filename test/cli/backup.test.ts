@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { type Embedded, filesIn, type Printed, put, spawnEmbedded } from '../support/backedUp.ts'
 import { call, deploy } from '../support/build.ts'
+import { answering } from '../support/answering.ts'
 import { cli, cliJson, startCli } from '../support/cli.ts'
+import { relaying } from '../support/relaying.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -22,6 +24,35 @@ const blobsIn = (dir: string): ReadonlyMap<string, string> => {
       return [key, fileOf(sha256)]
     }),
   )
+}
+
+/** Starts a backup, and calls back in the moment in which it requests its nth blob. Resolves when it has ended. */
+const backUpUntil = async (
+  nth: number,
+  { dir, server }: { readonly dir: string; readonly server: Embedded },
+  reached: (running: ReturnType<typeof startCli>) => void,
+): Promise<ReturnType<typeof startCli>> => {
+  const asked: string[] = []
+  const relay = relaying(server.url, asked)
+  let running: ReturnType<typeof startCli> | undefined
+  await answering(
+    (request, response) => {
+      relay(request, response)
+      const isBlob = /^GET .*\/blobs\/./
+      if (
+        running &&
+        isBlob.test(asked.at(-1) ?? '') &&
+        asked.filter((one) => isBlob.test(one)).length === nth
+      )
+        reached(running)
+    },
+    async (SVC_URL) => {
+      running = startCli(['backup', dir], { env: { ...server.cliEnv, SVC_URL } })
+      await running.ended
+    },
+  )
+  assert.ok(running)
+  return running
 }
 
 const backup = suite<{ server: Embedded }>('svc backup', { timeoutMs: 120_000 })
@@ -87,10 +118,9 @@ backup('that was killed leaves the earlier one usable, and the next one continue
   const first = await cliJson<Printed>(['backup', dir], { env: server.cliEnv })
   for (let i = 0; i < 60; i++) await put(server, `many/${i}`, String(i).repeat(50_000))
   const journal = join(dir, 'progress.ndjson')
-  const killed = startCli(['backup', dir], { env: server.cliEnv })
-  await until(() => readFileSync(journal, 'utf8').split('"blob"').length > 10, { everyMs: 0 })
-  killed.process.kill('SIGKILL')
+  const killed = await backUpUntil(20, { dir, server }, ({ process }) => process.kill('SIGKILL'))
   assert.is(await killed.ended, 'SIGKILL')
+  assert.ok(existsSync(journal))
   const verified = await cliJson<Printed & { problems: string[] }>(['backup', 'verify', dir])
   assert.equal([verified.position, verified.problems], [first.position, []])
   const copied = new Map(
@@ -109,13 +139,8 @@ backup('that was killed leaves the earlier one usable, and the next one continue
 backup('of a service that dies says how to continue, and is continued after its restart', async () => {
   const server = await spawnEmbedded()
   const dir = join(tempDir(), 'backup')
-  const journal = join(dir, 'progress.ndjson')
   for (let i = 0; i < 100; i++) await put(server, `many/${i}`, String(i).repeat(50_000))
-  const running = startCli(['backup', dir], { env: server.cliEnv })
-  await until(() => existsSync(journal) && readFileSync(journal, 'utf8').split('"blob"').length > 10, {
-    everyMs: 0,
-  })
-  await server.end('SIGKILL')
+  const running = await backUpUntil(20, { dir, server }, () => void server.end('SIGKILL'))
   assert.is(await running.ended, 1)
   assert.match(running.err(), /^svc: [^\n]+\n$/)
   const restarted = await spawnEmbedded(server.dataDir)
@@ -129,15 +154,13 @@ backup('of a service that dies says how to continue, and is continued after its 
 
 backup('that was killed before the first one was complete is continued too', async ({ server }) => {
   const dir = join(tempDir(), 'backup')
-  const killed = startCli(['backup', dir], { env: server.cliEnv })
-  await until(() => existsSync(join(dir, 'progress.ndjson')), { everyMs: 0 })
-  killed.process.kill('SIGKILL')
-  await killed.ended
-  if (!existsSync(join(dir, 'backup.json')))
-    assert.match(
-      (await cli(['backup', 'verify', dir])).err,
-      'the first backup into this directory did not complete',
-    )
+  const killed = await backUpUntil(1, { dir, server }, ({ process }) => process.kill('SIGKILL'))
+  assert.is(await killed.ended, 'SIGKILL')
+  assert.ok(existsSync(join(dir, 'progress.ndjson')))
+  assert.match(
+    (await cli(['backup', 'verify', dir])).err,
+    'the first backup into this directory did not complete',
+  )
   await cliJson(['backup', dir], { env: server.cliEnv })
   assert.is((await cli(['backup', 'verify', dir])).code, 0)
 })

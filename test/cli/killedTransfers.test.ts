@@ -1,17 +1,22 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { answering } from '../support/answering.ts'
 import { type Embedded, put, spawnEmbedded } from '../support/backedUp.ts'
 import { cli, cliJson, startCli } from '../support/cli.ts'
 import { parseExposition } from '../support/exposition.ts'
 import { furnish } from '../support/furnish.ts'
+import { relaying } from '../support/relaying.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { answersOf } from '../support/transferred.ts'
 import { until } from '../support/until.ts'
 
-/** Files of the environment: enough that a kill finds its export in progress. */
+/** Files of the environment: their export and their import have many parts. */
 const [FILES, FILE_BYTES] = [40, 500_000]
+
+/** More than any other reply of these commands has. */
+const LITTLE = 100_000
 
 const sizeOf = (file: string): number => (existsSync(file) ? statSync(file).size : 0)
 
@@ -32,11 +37,13 @@ killed('of svc export leaves no file under its name, and says how to repeat it',
   const file = join(dir, 'a.svc')
   const part = `${file}.part`
   const whole = FILES * FILE_BYTES
-  for (const bytes of [1, whole / 4, whole / 2]) {
-    const running = startCli(['export', 'local/dev', file], { env: server.cliEnv })
-    await until(() => sizeOf(part) >= bytes, { everyMs: 0 })
-    running.process.kill('SIGKILL')
-    assert.is(await running.ended, 'SIGKILL')
+  for (const after of [LITTLE, whole / 4, whole / 2]) {
+    await answering(relaying(server.url, [], { after }), async (SVC_URL) => {
+      const running = startCli(['export', 'local/dev', file], { env: { ...server.cliEnv, SVC_URL } })
+      await until(() => sizeOf(part) >= after, { timeoutMs: 30_000 })
+      running.process.kill('SIGKILL')
+      assert.is(await running.ended, 'SIGKILL')
+    })
     assert.not.ok(existsSync(file))
     const { code, err } = await cli(['export', 'local/dev', file], { env: server.cliEnv })
     assert.is(code, 1)
@@ -61,14 +68,18 @@ killed(
     }
     try {
       for (const [name, args] of Object.entries(commands)) {
-        const running = startCli(args, { env: server.cliEnv })
-        await until(() => sizeOf(join(dir, `${name}.part`)) > 0, { everyMs: 0 })
-        await server.end('SIGKILL')
-        assert.is(await running.ended, 1)
-        assert.match(
-          running.err(),
-          /^svc: the reply of the service at \S+ is incomplete \(\w+\): see svc status, then repeat the command\n$/,
-        )
+        const { promise, resolve: release } = Promise.withResolvers<void>()
+        await answering(relaying(server.url, [], { after: LITTLE, until: promise }), async (SVC_URL) => {
+          const running = startCli(args, { env: { ...server.cliEnv, SVC_URL } })
+          await until(() => sizeOf(join(dir, `${name}.part`)) > 0, { timeoutMs: 30_000 })
+          await server.end('SIGKILL')
+          release()
+          assert.is(await running.ended, 1)
+          assert.match(
+            running.err(),
+            /^svc: the reply of the service at \S+ is incomplete \(\w+\): see svc status, then repeat the command\n$/,
+          )
+        })
         assert.equal(
           readdirSync(dir).filter((each) => each.startsWith(name)),
           [],

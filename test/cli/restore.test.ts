@@ -19,6 +19,21 @@ import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 
+/** A process stops in the moment in which it has created the folder of the blobs: a restore is fast. */
+const STOPS_AT_BLOBS = [
+  '--import',
+  `data:text/javascript,${encodeURIComponent(`
+    import fs from 'node:fs'
+    import { syncBuiltinESMExports } from 'node:module'
+    const { mkdirSync } = fs
+    fs.mkdirSync = (path, options) => {
+      const created = mkdirSync(path, options)
+      if (path.endsWith('/blobs')) process.kill(process.pid, 'SIGSTOP')
+      return created
+    }
+    syncBuiltinESMExports()`)}`,
+]
+
 interface Context {
   /** A backup of a service that was stopped since. */
   dir: string
@@ -188,8 +203,8 @@ restore(
   async ({ dir, secrets }) => {
     const dataDir = join(tempDir(), 'data')
     const env = { SVC_DATA_DIR: dataDir }
-    const killed = startCli(['restore', dir, '--secrets', secrets], { env })
-    await until(() => existsSync(join(dataDir, 'blobs')), { everyMs: 0 })
+    const killed = startCli(['restore', dir, '--secrets', secrets], { env, nodeOptions: STOPS_AT_BLOBS })
+    await until(() => existsSync(join(dataDir, 'blobs')), { timeoutMs: 30_000 })
     killed.process.kill('SIGKILL')
     assert.is(await killed.ended, 'SIGKILL')
     assert.ok(existsSync(join(dataDir, 'restoring')))

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { answering } from '../support/answering.ts'
 import { type Embedded, spawnEmbedded } from '../support/backedUp.ts'
 import { call, handle, publish } from '../support/build.ts'
 import { cli, cliJson, startCli } from '../support/cli.ts'
@@ -8,6 +9,7 @@ import { SECRET_LENGTH } from '../support/furnish.ts'
 import type { Api } from '../support/http.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { realEngines } from '../support/installation.ts'
+import { relaying } from '../support/relaying.ts'
 import { spawnFurnished } from '../support/spawnFurnished.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -166,13 +168,16 @@ transfer('continue an import that was killed', async ({ server, dir }) => {
   const other = await spawnEmbedded()
   try {
     const file = join(dir, 'dev.svc')
-    const killed = startCli(['import', file], { env: other.cliEnv })
     const envs = `${other.url}/operator/orgs/local/envs`
     const isImporting = async () =>
       (await other.operator.page<{ importing?: true }>(envs)).data.some(({ importing }) => importing)
-    await until(isImporting, { everyMs: 0 })
-    killed.process.kill('SIGKILL')
-    await killed.ended
+    const after = statSync(file).size - 10_000 // within the facts, which are the last part
+    await answering(relaying(other.url, [], { after }), async (SVC_URL) => {
+      const killed = startCli(['import', file], { env: { ...other.cliEnv, SVC_URL } })
+      await until(isImporting, { timeoutMs: 30_000 })
+      killed.process.kill('SIGKILL')
+      assert.is(await killed.ended, 'SIGKILL')
+    })
     await cliJson(['import', file], { env: other.cliEnv })
     const [before, now] = [await answersOf(server, server.api), await answersOf(other, other.api)]
     for (const [path, answer] of Object.entries(before)) assert.is(now[path], answer, path)
