@@ -230,7 +230,8 @@ test('follows the atomic rename of an editor, and renamed and deleted modules', 
 })
 
 test('makes the last of a burst of saves live', async ({ folder, dev, api }) => {
-  for (let version = 100; version <= 140; version++) save(folder, 'src/renamed.ts', versionIs(version))
+  for (let version = 100; version <= 140; version++)
+    writeFileSync(join(folder, 'src/renamed.ts'), versionIs(version))
   save(folder, 'src/last.ts', versionIs(141))
   await dev.next('live', ({ changes }) => (changes as { added: string[] }).added.includes('last/version'))
   assert.is((await call(api, 'renamed/version')).result, 140)
@@ -240,15 +241,16 @@ test('keeps context variables equal to the lines of .env.svc, and shows no value
   const { folder, dev, api } = context
   assert.is((await call(api, 'orders/secret')).result, 4)
   await api.post('/projects/orders/context', { key: 'BY_HAND', value: 'x' })
-  writeFileSync(join(folder, '.env.svc'), 'PAYMENT_KEY="eight888"\nNEW_KEY=1\n')
+  save(folder, '.env.svc', 'PAYMENT_KEY="eight888"\nNEW_KEY=1\n')
   const { set, removed } = await dev.next('secrets')
   assert.equal([set, removed], [['NEW_KEY', 'PAYMENT_KEY'], ['OTHER_KEY']])
   assert.is((await call(api, 'orders/secret')).result, 8)
   const keys = async () =>
     (await api.page<{ key: string }>('/projects/orders/context')).data.map(({ key }) => key)
   assert.equal((await keys()).sort(), ['BY_HAND', 'NEW_KEY', 'PAYMENT_KEY'])
-  writeFileSync(
-    join(folder, '.env.svc'),
+  save(
+    folder,
+    '.env.svc',
     '# keys\n\nexport PAYMENT_KEY="eight888\nno line"\nother-value\nNEW_KEY=1\nYAML: x\n',
   )
   const messages = (await dev.next('failed'))['messages'] as { file: string; line: number }[]
@@ -259,7 +261,7 @@ test('keeps context variables equal to the lines of .env.svc, and shows no value
       ['.env.svc', 7],
     ],
   )
-  writeFileSync(join(folder, '.env.svc'), '\uFEFFPAYMENT_KEY=other-value\nNEW_KEY=1\n')
+  save(folder, '.env.svc', '\uFEFFPAYMENT_KEY=other-value\nNEW_KEY=1\n')
   assert.equal((await dev.next('secrets'))['set'], ['PAYMENT_KEY'], 'an editor of Windows wrote the file')
   rmSync(join(folder, '.env.svc'))
   assert.equal((await dev.next('secrets'))['removed'], ['NEW_KEY', 'PAYMENT_KEY'])
@@ -280,7 +282,7 @@ test('deploys the code beside a wrong .env.svc, and names its lines until it is 
     '.env.svc:1: expected a key of 1 to 128 letters, digits, "_", "." and "-", beginning with a letter or "_" before =',
     '.env.svc:2: PAYMENT_KEY: expected at most 32768 bytes, got 40000',
   ]
-  writeFileSync(join(folder, '.env.svc'), text('1A'))
+  save(folder, '.env.svc', text('1A'))
   assert.equal(await wrong(), refusals)
   save(folder, 'src/version.ts', versionIs(500))
   await dev.next('live')
@@ -290,7 +292,7 @@ test('deploys the code beside a wrong .env.svc, and names its lines until it is 
   const both = await wrong()
   assert.equal(both.slice(0, 2), refusals)
   assert.match(both[2] ?? '', 'src/version.ts:2')
-  writeFileSync(join(folder, '.env.svc'), 'A=1\n')
+  save(folder, '.env.svc', 'A=1\n')
   assert.equal((await dev.next('secrets'))['set'], ['A'])
   save(folder, 'src/version.ts', versionIs(501))
   await dev.next('live')

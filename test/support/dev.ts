@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { startCli } from './cli.ts'
 import { EMBEDDED } from './installation.ts'
@@ -15,10 +15,13 @@ export const folderOf = (files: Readonly<Record<string, string>>): string => {
   return folder
 }
 
+/** Saves a file in one step: `svc dev` could deploy what is there between the creation of a file and its content. */
 export const save = (folder: string, path: string, content: string): void => {
   const file = join(folder, path)
   mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, content)
+  const written = join(tempDir(), 'saved')
+  writeFileSync(written, content)
+  renameSync(written, file)
 }
 
 /** Starts `svc dev` in a folder, at any free port. `within`: a program that starts it, such as bubblewrap. */
