@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
+import { openBalancer } from '../support/balancer.ts'
 import type { Project } from '../support/build.ts'
 import { startCli } from '../support/cli.ts'
 import { spawnServer, startServer } from '../support/server.ts'
@@ -80,16 +81,20 @@ audit('prints more changes than one page of the API has', async () => {
 
 audit('follows across a restart of the service, and prints each change once', async () => {
   const dataDir = tempDir()
-  const start = async (port: string) => spawnServer({ dataDir, env: { PORT: port } })
-  let service = await start('0')
-  const { port } = new URL(service.url)
+  const address = await openBalancer() // another program could take a port that the service has left
+  const start = async () => {
+    const started = await spawnServer({ dataDir })
+    address.to([started.url])
+    return started
+  }
+  let service = await start()
   const following = startCli(['audit', '--follow', '--json'], {
-    env: { SVC_URL: service.url, SVC_DATA_DIR: dataDir },
+    env: { SVC_URL: address.url, SVC_DATA_DIR: dataDir },
   })
   try {
     await following.shows('EnvCreated')
     await service.end('SIGKILL')
-    service = await start(port)
+    service = await start()
     await service.api.post('/projects', { name: 'later' })
     await following.shows('ProjectCreated')
     following.process.kill('SIGINT')
@@ -103,6 +108,7 @@ audit('follows across a restart of the service, and prints each change once', as
   } finally {
     following.process.kill('SIGKILL')
     await service.stop()
+    await address.close()
   }
 })
 

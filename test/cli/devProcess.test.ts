@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { readInstance } from '../../src/cli/instance.ts'
@@ -78,19 +77,15 @@ ending('comes with the end of its service', async () => {
 
 ending('of an ephemeral service removes its data', async () => {
   const folder = folderOf({ 'hello.ts': HELLO })
-  const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('svc-dev-'))
-  const before = new Set(folders())
-  const dev = startDev(folder, ['--ephemeral'])
+  const TMPDIR = tempDir() // other tests have ephemeral services in the shared one
+  const folders = () => readdirSync(TMPDIR).filter((name) => name.startsWith('svc-dev-'))
+  const dev = startDev(folder, ['--ephemeral'], { TMPDIR })
   assert.is((await dev.next('ready'))['data'], null)
   await dev.next('functions')
   assert.equal(readdirSync(join(folder, '.svc')), ['dev.json'])
-  const own = folders().filter((name) => !before.has(name))
+  assert.is(folders().length, 1)
   await dev.stop()
-  assert.not(own.length === 0)
-  assert.equal(
-    folders().filter((name) => !before.has(name)),
-    [],
-  )
+  assert.equal(folders(), [])
 })
 
 const ephemeral = suite('the temporary folder of svc dev --ephemeral', { timeoutMs: 180_000 })

@@ -23,7 +23,7 @@ const someTicks = async (server: Embedded): Promise<void> => {
   })
   const api = await newKey(server, env.env_id)
   await deploy(api, 'clock', { 'f.js': EACH_SECOND })
-  await until(async () => (await ticksOf(api)).length >= 3)
+  await until(async () => (await ticksOf(api)).length >= 3, { timeoutMs: 30_000 })
 }
 
 const schedules = suite('schedules of an environment that is imported into the one of a first start', {
@@ -38,7 +38,9 @@ schedules('do not fire after an import that was cut, and their ticks run once', 
     await until(async () => (await ticksOf(source.api)).length >= 2)
     const [schedule] = (await source.api.page<{ schedule_id: string }>('/projects/jobs/schedules')).data
     await source.api.post(`/projects/jobs/schedules/${schedule?.schedule_id}/pause`)
-    await until(async () => (await cli(['export', 'local/dev', file], { env: source.cliEnv })).code === 0)
+    await until(async () => (await cli(['export', 'local/dev', file], { env: source.cliEnv })).code === 0, {
+      timeoutMs: 30_000,
+    })
     const whole = readFileSync(file, 'latin1')
     const lines = whole.split('\n')
     const pause = lines.findIndex((line) => line.includes('"SchedulePaused"'))

@@ -101,10 +101,13 @@ reads('follow a stream to its end, and the environment until it is interrupted',
   const ended = await svc('follow', stream_id)
   assert.is(ended.code, 0)
   assert.match(ended.out, /data +word {2}"b"/)
-  await until(async () => {
-    await svc('send', 'talk', '{"words": []}') // until one is published after the follower has begun
-    return /succeeded {2}work\/talk/.test(follower.out()) || undefined
-  })
+  await until(
+    async () => {
+      await svc('send', 'talk', '{"words": []}') // until one is published after the follower has begun
+      return /succeeded {2}work\/talk/.test(follower.out()) || undefined
+    },
+    { timeoutMs: 30_000 },
+  )
   follower.process.kill('SIGINT')
   lasting.process.kill('SIGINT')
   assert.equal([await follower.ended, follower.err()], [0, ''])
@@ -123,7 +126,7 @@ reads('follow the environment without a request for each run', async () => {
   await answering(relaying(server.url, asked), async (url) => {
     const env = { ...given.env, SVC_URL: url }
     const follower = startCli(['follow', '--from', 'start'], { env })
-    await until(() => /work\.ts:\d+:\d+ attempt 2\n/.test(follower.out()) || undefined)
+    await until(() => /work\.ts:\d+:\d+ attempt 2\n/.test(follower.out()) || undefined, { timeoutMs: 30_000 })
     follower.process.kill('SIGINT')
     assert.equal([await follower.ended, follower.err()], [0, ''])
     const out = follower.out()
@@ -142,11 +145,13 @@ reads('follow the environment without a request for each run', async () => {
 reads('follow the environment with the times at which events were published', async () => {
   const { event_id } = await json<Published>('send', 'talk', '{"words": []}')
   const follower = startCli(['follow', '--from', 'start'], given)
-  const line = await until(() =>
-    follower
-      .out()
-      .split('\n')
-      .find((each) => each.includes(event_id)),
+  const line = await until(
+    () =>
+      follower
+        .out()
+        .split('\n')
+        .find((each) => each.includes(event_id)),
+    { timeoutMs: 30_000 },
   )
   follower.process.kill('SIGINT')
   await follower.ended
