@@ -10,6 +10,9 @@ const PROGRAMS = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'go
 /** The time that a page has to show what a test waits for. */
 const WAIT_MS = 10_000
 
+/** The time that the browser has to start; an idle machine needs a second. */
+const LAUNCH_MS = 120_000
+
 const executable = (): string | undefined =>
   PROGRAMS.flatMap((program) =>
     (process.env['PATH'] ?? '').split(delimiter).map((dir) => join(dir, program)),
@@ -48,7 +51,7 @@ export const startChromium = async (): Promise<Chromium> => {
   const isRoot = process.getuid?.() === 0
   // Its sandbox needs a user who is not root; the pages are ours. `/dev/shm` of a container is small.
   const args = [...(isRoot ? ['--no-sandbox'] : []), '--disable-dev-shm-usage']
-  const browser: Browser = await chromium.launch({ executablePath, args })
+  const browser: Browser = await chromium.launch({ executablePath, args, timeout: LAUNCH_MS })
   return {
     open: async (url) => {
       const page = await (await browser.newContext()).newPage()

@@ -18,6 +18,10 @@ export const signIn = async (page: Page, token: string): Promise<void> => {
   await page.getByRole('navigation', { name: 'Pages' }).waitFor()
 }
 
+/** Opens the page of a key: `g` and the key in one go, because the page waits for the second one only for a moment. */
+export const goByKey = async (page: Page, key: string): Promise<void> =>
+  void (await Promise.all([page.keyboard.press('g'), page.keyboard.press(key)]))
+
 /** The token of the operator of a server. */
 export const operatorTokenOf = ({ dataDir }: Pick<TestServer, 'dataDir'>): string =>
   openSecrets(readConfig(installation(dataDir))).operatorToken

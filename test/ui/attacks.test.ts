@@ -4,7 +4,6 @@ import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { deploy, type Project, type Webhook } from '../support/build.ts'
 import { type Chromium, hasChromium, startChromium } from '../support/chromium.ts'
-import { freePort } from '../support/freePort.ts'
 import { newSession } from '../api/issuing.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -38,12 +37,12 @@ const attacks = suite<Context>('pages against the cookie of the dashboard, in Ch
 const test = (name: string, work: (context: Context) => Promise<void>) =>
   isHere ? attacks(name, work) : attacks.skip(name)
 
-/** Serves an empty page at every path. */
-const pageServer = async (host: string, port = 0): Promise<Server> => {
+/** Serves an empty page at every path, at every host by default. */
+const pageServer = async (host?: string): Promise<Server> => {
   const server = createServer((_, response) =>
     response.setHeader('Content-Type', 'text/html').end('<body></body>'),
   )
-  await new Promise<void>((resolve) => server.listen(port, host, resolve))
+  await new Promise<void>((resolve) => server.listen(0, host, resolve))
   return server
 }
 const portOf = (server: Server): number => (server.address() as AddressInfo).port
@@ -106,12 +105,12 @@ const names = async ({ server: { api } }: Context): Promise<string[]> =>
 
 attacks.before(async (context) => {
   if (!isHere) return
-  const port = await freePort()
+  context.allowed = await pageServer() // its port is known before the host of the service
+  const port = portOf(context.allowed)
   context.server = await startServer({
     env: { SVC_CORS_ORIGINS: `http://localhost:${port},http://127.0.0.1:${port}` },
   })
   const isLocalhost = new URL(context.server.url).hostname === 'localhost'
-  context.allowed = await pageServer(isLocalhost ? '127.0.0.1' : 'localhost', port)
   context.sameSite = await pageServer(isLocalhost ? 'localhost' : '127.0.0.1')
   context.chromium = await startChromium()
   await deploy(context.server.api, 'evil', { 'h.js': HOOKS })

@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
 import { newSession } from '../api/issuing.ts'
+import { openBalancer } from '../support/balancer.ts'
 import { call, deploy, publish } from '../support/build.ts'
-import { openDashboard, operatorTokenOf, signIn } from '../support/openDashboard.ts'
+import { goByKey, openDashboard, operatorTokenOf, signIn } from '../support/openDashboard.ts'
 import { spawnServer, type TestServer } from '../support/server.ts'
-import { freePort } from '../support/freePort.ts'
 import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
@@ -30,8 +30,7 @@ story('it is used with the keyboard alone', async ({ chromium, server }) => {
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
 
-  await page.keyboard.press('g')
-  await page.keyboard.press('r')
+  await goByKey(page, 'r')
   await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor()
   await page.keyboard.press('/')
   await page.keyboard.type('world')
@@ -277,20 +276,23 @@ story('the link of the page is in view on a phone', async ({ chromium, server })
 })
 
 story('a lost service is reported, and live updates continue after its restart', async ({ chromium }) => {
-  const env = { PORT: String(await freePort()) }
-  const before = await spawnServer({ env })
+  const address = await openBalancer() // another program could take a port that the service has left
+  const before = await spawnServer()
+  address.to([before.url])
   await deploy(before.api, 'shop', FILES)
-  const { page } = await openDashboard(chromium, before, { path: '/runs' })
+  const { page } = await openDashboard(chromium, { ...before, url: address.url }, { path: '/runs' })
   await page.getByText('Live', { exact: true }).waitFor()
   await before.end('SIGKILL')
   await page.getByText('Connection lost. Trying again…').waitFor()
-  const after = await spawnServer({ env, dataDir: before.dataDir })
+  const after = await spawnServer({ dataDir: before.dataDir })
+  address.to([after.url])
   try {
     await page.getByText('Live', { exact: true }).waitFor({ timeout: 60_000 })
     await call(after.api, 'hello/world', 'again')
     await page.getByRole('link', { name: 'hello/world' }).waitFor()
   } finally {
     await after.stop()
+    await address.close()
   }
 })
 

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { call, deploy } from '../support/build.ts'
 import { openFaultProxy } from '../support/faultProxy.ts'
-import { openDashboard, signInAsOperator } from '../support/openDashboard.ts'
+import { goByKey, openDashboard, signInAsOperator } from '../support/openDashboard.ts'
 import { stories } from '../support/stories.ts'
 
 const story = stories('pages of the dashboard that are opened while the service is lost')
@@ -38,12 +38,10 @@ story('each of them says so, and shows its content when the service answers agai
   const main = page.getByRole('main')
   const tried = 'The service does not answer. The page tries again when it does.'
   for (const [key, content] of Object.entries(PAGES)) {
-    await page.keyboard.press('g')
-    await page.keyboard.press(key === 'k' ? 'd' : 'k')
+    await goByKey(page, key === 'k' ? 'd' : 'k')
     await page.getByRole('heading', { level: 1 }).waitFor()
     proxy.refuse()
-    await page.keyboard.press('g')
-    await page.keyboard.press(key)
+    await goByKey(page, key)
     await main.getByRole('alert').filter({ hasText: tried }).first().waitFor()
     await page.getByText('Connection lost').waitFor()
     assert.is(await main.getByText(content).count(), 0, key)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
 import { call, deploy, publish, type Run } from '../support/build.ts'
-import { openDashboard } from '../support/openDashboard.ts'
+import { goByKey, openDashboard } from '../support/openDashboard.ts'
 import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
@@ -120,9 +120,11 @@ story(
 story('a new run appears without a reload', async ({ chromium, server }) => {
   const { page } = await openDashboard(chromium, server, { path: '/runs?fn=orders/hello' })
   await page.getByText('Live', { exact: true }).waitFor()
-  const before = await page.getByRole('row').count()
+  const { total } = (await server.api.page('/runs?fn=orders/hello')).pagination
+  const rows = page.locator('tbody tr')
+  await until(async () => (await rows.count()) === total) // the list may appear after the connection
   await call(server.api, 'orders/hello', 'again')
-  await until(async () => (await page.getByRole('row').count()) === before + 1, { timeoutMs: 30_000 })
+  await until(async () => (await rows.count()) === total + 1, { timeoutMs: 30_000 })
 })
 
 story('a result of 10 MB is refused with a text that says why', async ({ chromium, server }) => {
@@ -150,8 +152,7 @@ story('a result of 5 MB is shown in part, and downloaded as a whole', async ({ c
     last: string
   }
   assert.equal([whole.text.length, whole.last], [5 << 20, 'the end'])
-  await page.keyboard.press('g')
-  await page.keyboard.press('r')
+  await goByKey(page, 'r')
   await page.getByRole('link', { name: 'orders/large' }).first().waitFor()
   assert.equal(errors, [])
 })

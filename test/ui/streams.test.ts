@@ -2,9 +2,9 @@ import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { createClient } from '../../src/client/index.ts'
 import { newId } from '../../src/ids.ts'
+import { openBalancer } from '../support/balancer.ts'
 import { deploy, publish } from '../support/build.ts'
 import { openDashboard } from '../support/openDashboard.ts'
-import { freePort } from '../support/freePort.ts'
 import { EMBEDDED } from '../support/installation.ts'
 import { spawnServer, type TestServer } from '../support/server.ts'
 import { stories } from '../support/stories.ts'
@@ -76,15 +76,18 @@ story('a complete stream continues when a further event arrives in it', async ({
 })
 
 story('a pause keeps the view, and nothing is missing afterwards', async ({ chromium, server }) => {
-  const { stream_id } = await talk(server, { name: 'a', words: 60, pauseMs: 100 })
+  const { stream_id } = await talk(server, { name: 'a', words: 3, pauseMs: 0 })
   const { page } = await openDashboard(chromium, server, { path: `/streams/${stream_id}` })
-  await textOf(page).getByText('a3').waitFor()
+  await page.getByText('Complete: nothing in it is running').waitFor()
+  await page.getByText('Live', { exact: true }).waitFor()
+  await until(async () => (await textOf(page).textContent()) === wordsOf('a', 3))
   await page.getByRole('button', { name: 'Pause' }).click()
   const before = await textOf(page).textContent()
+  await talk(server, { name: 'b', words: 60, pauseMs: 50 }, stream_id)
   await page.getByText(/^[1-9]\d* new events$/).waitFor()
   assert.is(await textOf(page).textContent(), before)
   await page.getByRole('button', { name: 'Continue' }).click()
-  await until(async () => (await textOf(page).textContent()) === wordsOf('a', 60))
+  await until(async () => (await textOf(page).textContent()) === wordsOf('a', 3) + wordsOf('b', 60))
 })
 
 story('a wrong id is explained at its field, an unknown one on the page', async ({ chromium, server }) => {
@@ -101,18 +104,27 @@ story('a wrong id is explained at its field, an unknown one on the page', async 
 
 story('a restart of the service neither loses nor repeats a token', async ({ chromium }) => {
   const dataDir = tempDir()
-  const env = { ...EMBEDDED, PORT: String(await freePort()) }
-  let server = await spawnServer({ dataDir, env })
+  const address = await openBalancer() // another program could take a port that the service has left
+  let server = await spawnServer({ dataDir, env: EMBEDDED })
+  address.to([server.url])
   await deploy(server.api, 'chat', FILES)
-  const { stream_id } = await talk(server, { name: 'a', words: 400, pauseMs: 20 })
-  const { page } = await openDashboard(chromium, server, { path: `/streams/${stream_id}` })
+  const { stream_id } = await talk(server, { name: 'first', words: 1, pauseMs: 0 })
+  const { page } = await openDashboard(
+    chromium,
+    { ...server, url: address.url },
+    { path: `/streams/${stream_id}` },
+  )
+  await page.getByText('Complete: nothing in it is running').waitFor()
+  await page.getByText('Live', { exact: true }).waitFor()
+  await talk(server, { name: 'a', words: 400, pauseMs: 20 }, stream_id) // it runs until the kill
   await textOf(page).getByText('a20 ').waitFor()
   await server.end('SIGKILL')
   await page.getByText('Interrupted. It continues after its last event.').waitFor()
-  server = await spawnServer({ dataDir, env })
+  server = await spawnServer({ dataDir, env: EMBEDDED })
+  address.to([server.url])
   await talk(server, { name: 'b', words: 20, pauseMs: 20 }, stream_id)
   await textOf(page).getByText('b19 ').waitFor()
-  await page.getByText('Complete: nothing in it is running').waitFor()
+  await page.getByText('Complete: nothing in it is running').waitFor({ timeout: 120_000 })
 
   const stored: string[] = []
   for await (const { event, data } of createClient({ url: server.url, token: server.api.key }).follow(
@@ -122,6 +134,7 @@ story('a restart of the service neither loses nor repeats a token', async ({ chr
   assert.ok(stored.includes('a20 ') && stored.includes('b19 '))
   await until(async () => (await textOf(page).textContent()) === stored.join(''))
   await server.stop()
+  await address.close()
 })
 
 story.run()
