@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import { deploy, publish } from '../support/build.ts'
+import { deploy, publish, type Run } from '../support/build.ts'
 import { type Chromium, hasChromium, startChromium } from '../support/chromium.ts'
 import { type FaultProxy, openFaultProxy } from '../support/faultProxy.ts'
 import { EMBEDDED } from '../support/installation.ts'
@@ -21,6 +21,8 @@ const FILES = {
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
     })
+    // The stream is not complete before this is cancelled.
+    export const hold = fn({ 'on-event': 'talk' }, () => new Promise((resolve) => setTimeout(resolve, 3_600_000)))
   `,
 }
 
@@ -162,8 +164,10 @@ test('follows a stream with EventSource and a session, and loses nothing with it
   await page.waitForEvent('console', (line) => line.text() === 'seen 10')
   proxy.reset()
   await proxy.heal()
-  assert.equal(await following, WORDS)
   await until(() => opened >= 2)
+  const [held] = (await server.api.page<Run>(`/runs?stream=${stream_id}&fn=chat/hold`)).data
+  await server.api.post(`/runs/${held?.run_id}/cancel`)
+  assert.equal(await following, WORDS)
 })
 
 browser.run()

@@ -59,10 +59,17 @@ streaming.after(async ({ chromium, proxy, server, pageServer }) => {
   await server.stop()
 })
 
+/** A further function for the question: without it, the stream could be complete before its connection is lost. */
+const HOLD = {
+  'hold.js': `import { fn } from 'svc'
+export const hold = fn({ 'on-event': 'question:asked' }, () => new Promise((done) => setTimeout(done, 3_600_000)))`,
+}
+
 const ANSWER = `You asked: ä & <b>?\n${Array.from({ length: 79 }, (_, n) => `${n + 1} `).join('')}`
 
 test('shows each token once and in order, although the connection is lost twice', async (context) => {
-  const { chromium, proxy } = context
+  const { chromium, proxy, server } = context
+  await deploy(server.api, 'hold', HOLD)
   const { page, errors } = await chromium.open(context.pageServer.ready)
   const opened: string[] = []
   const failed: string[] = []
@@ -77,7 +84,10 @@ test('shows each token once and in order, although the connection is lost twice'
     await until(() => failed.length > lost + 1) // the open stream, and an attempt to open it again
     await proxy.heal()
   }
+  const [held] = (await server.api.page<Run>('/runs?fn=hold/hold&status=running')).data
+  await server.api.post(`/runs/${held?.run_id}/cancel`)
   await page.getByRole('status').filter({ hasText: 'complete' }).waitFor()
+  await server.api.remove('/projects/hold')
   assert.is(await page.textContent('pre'), ANSWER)
   const streams = opened.filter((url) => url.includes('/subscribe'))
   assert.ok(streams.length >= 3, streams.join('\n'))
