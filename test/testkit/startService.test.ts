@@ -7,6 +7,7 @@ import { clock, virtualClock } from '../../src/clock.ts'
 import { startService, type ServiceOptions, type TestService } from '../../src/testkit/index.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
 import { zipBuild } from '../support/zipBuild.ts'
 
 const NOW = '2026-03-01T02:30:00.000Z'
@@ -142,10 +143,9 @@ tests('accepts a zip, and webhooks and sessions follow the clock', async () => {
 
 tests('a run that does not end is named', async () => {
   await using service = await started({ timeoutMs: 300 })
-  assert.match(
-    await refusalOf(service.send('never').settled()),
-    /within 300 ms; in progress: run orders\/never/,
-  )
+  const sent = service.send('never')
+  await until(async () => (await service.client.runs.list({ status: 'running' })).data.length === 1)
+  assert.match(await refusalOf(sent.settled()), /within 300 ms; in progress: run orders\/never/)
 })
 
 tests('wrong options are refused, and a failed start leaves nothing behind', async () => {
