@@ -9,6 +9,7 @@ import { newId } from '../../src/ids.ts'
 import { deploy, handled, publish, runsOf, upload, type Webhook } from '../support/build.ts'
 import { type Api, openApi } from '../support/http.ts'
 import { installation } from '../support/installation.ts'
+import { PATIENCE, SLACK } from '../support/patience.ts'
 import { startWithOther, type TestServer } from '../support/server.ts'
 import { SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
@@ -18,7 +19,7 @@ import { mismatches, replySchema, resolved } from './liveReply.ts'
 
 const REQUESTS = Number(process.env['SVC_TEST_FUZZ_REQUESTS'] ?? 2000)
 const AT_ONCE = 16
-const LATEST_MS = 10_000
+const LATEST_MS = 10_000 * PATIENCE * SLACK
 
 const filesOf = (service: string) => ({
   'tasks.ts': `
