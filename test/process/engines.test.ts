@@ -7,6 +7,7 @@ import { engineUrl } from '../support/engines.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { codeCache } from '../support/codeCache.ts'
 import { freePort } from '../support/freePort.ts'
+import { SLACK } from '../support/patience.ts'
 import { suite } from '../support/suite.ts'
 import { together } from '../support/together.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -30,7 +31,7 @@ const failed = async (env: Readonly<Record<string, string>>): Promise<string> =>
   const child = spawn(process.execPath, [...codeCache, main], {
     env: environment(env),
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 50_000,
+    timeout: 50_000 * SLACK,
   })
   const [[status], stdout, stderr] = await Promise.all([
     once(child, 'close') as Promise<[number | null]>,
@@ -135,7 +136,7 @@ const startWaiting = async () => {
     pipe.setEncoding('utf8').on('data', (text: string) => (printed += text))
   const ended = once(child, 'exit') as Promise<[number | null]>
   const at = (path: string) => fetch(`http://127.0.0.1:${port}${path}`)
-  await until(async () => (await at('/healthz')).status === 200)
+  await until(async () => (await at('/healthz')).status === 200, { timeoutMs: 60_000 })
   return { child, storePort, at, ended, printed: () => printed }
 }
 

@@ -28,6 +28,9 @@ const readyz = async (url: string): Promise<{ status: number; text: string }> =>
   return { status: reply.status, text: await reply.text() }
 }
 
+/** The longest time until a service that starts has this state. */
+const STARTS = { timeoutMs: 60_000 }
+
 type Served = ReturnType<typeof startCli>
 /** Enough for a start that opens its files, and too little for the tables of the read models. */
 const ROOM_TO_OPEN = 5_200_000
@@ -75,7 +78,7 @@ disk('that was killed there starts again, waits, and continues when there is roo
   const waiting = await until(async () => {
     const ready = await readyz(url)
     return /embedded store failed/.test(ready.text) ? ready : undefined
-  })
+  }, STARTS)
   assert.is(waiting.status, 503)
   assert.is(await limitFiles(Number(readFileSync(join(dataDir, 'lock'), 'utf8')), 'unlimited'), 0)
   const second = await starting
@@ -110,13 +113,10 @@ const onSmallDisk = async (
 }
 
 const becomesReady = async (service: Served, url: string): Promise<void> => {
-  const ready = await until(
-    async () => {
-      if (service.process.exitCode !== null) return 'ended'
-      return (await readyz(url)).status === 200
-    },
-    { timeoutMs: 60_000 },
-  )
+  const ready = await until(async () => {
+    if (service.process.exitCode !== null) return 'ended'
+    return (await readyz(url)).status === 200
+  }, STARTS)
   assert.is(ready, true, service.err() + service.out())
 }
 
@@ -151,7 +151,7 @@ onFullDisk('names the full disk, not the read models that cannot be built there'
     const waits = await until(async () => {
       const { text } = await readyz(url)
       return /disk is full/.test(text) ? text : undefined
-    })
+    }, STARTS)
     assert.match(waits, /Writes are refused: /)
     small.free()
     await becomesReady(second, url)

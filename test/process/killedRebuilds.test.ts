@@ -41,10 +41,13 @@ rebuilds('continue after each kill -9, and find no difference', async () => {
       server = await spawn()
       assert.equal(await server.api.get('/projects?limit=100'), before)
     }
-    const ended = await until(async () => {
-      const found = await projections(server.url, 'list')
-      return found.every(({ rebuild }) => rebuild?.ended_at) ? found : undefined
-    })
+    const ended = await until(
+      async () => {
+        const found = await projections(server.url, 'list')
+        return found.every(({ rebuild }) => rebuild?.ended_at) ? found : undefined
+      },
+      { timeoutMs: 60_000 },
+    )
     for (const { name, rebuild } of ended)
       assert.equal([name, rebuild?.state, rebuild?.differences], [name, 'done', 0])
     assert.equal(await server.api.get('/projects?limit=100'), before)

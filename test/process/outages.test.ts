@@ -121,7 +121,7 @@ outagesTogether('does not fill the log with the runs that it delays', async () =
   const standIn = await startStandIn()
   const server = await startServer({ env: { SVC_EVENT_STORE: standIn.url, SVC_MASTER_KEY } })
   const code = `import { fn } from 'svc'
-export const onWork = fn({ 'on-event': 'work' }, () => new Promise((done) => setTimeout(done, 1000)))`
+export const onWork = fn({ 'on-event': 'work' }, () => new Promise((done) => setTimeout(done, 4000)))` // until after the stop
   await deploy(server.api, 'shop', { 'jobs.js': code })
   const events = await Promise.all(Array.from({ length: 30 }, () => publish(server.api, 'work')))
   await standIn.stop()

@@ -96,6 +96,8 @@ const countsOf = async (api: Api): Promise<string> => {
   return JSON.stringify([usage.runs_this_period, stats])
 }
 
+const quiet = { everyMs: 500, timeoutMs: 60_000 }
+
 const retention = suite('the retention of a plan', { timeoutMs: 240_000 })
 
 for (const engine of ['the embedded log', 'EventStoreDB', 'all engines of a cluster'])
@@ -138,14 +140,16 @@ for (const engine of ['the embedded log', 'EventStoreDB', 'all engines of a clus
         following.close()
 
         await svc('orgs', 'set-plan', 'acme', 'free')
-        await until(() => server.output.join('').includes('The retention of streams follows a new plan'))
+        await until(
+          () => server.output.join('').includes('The retention of streams follows a new plan'),
+          quiet,
+        )
         assert.is((await dataOf<Run[]>(api(), '/runs')).length, 2, 'nothing has expired yet')
         await server.stop() // it moves the end of the log out of the WAL
         const bytesBefore = statSync(join(dataDir, isEmbedded ? 'log.db' : '.')).size
 
         virtualClock.set(beganMs + (KEPT_DAYS + 2) * DAY_MS)
         server = await at(beganMs + (KEPT_DAYS + 2) * DAY_MS, true)
-        const quiet = { everyMs: 500, timeoutMs: 60_000 }
         await until(async () => (await dataOf<Run[]>(api(), '/runs')).length === 0, quiet)
         await until(async () => (await dataOf<unknown[]>(api(), '/events')).length === 0, quiet)
         await until(async () => (await payloads()).length === 0, quiet)
@@ -181,7 +185,10 @@ for (const engine of ['the embedded log', 'EventStoreDB', 'all engines of a clus
         const stored = await payloads()
         assert.ok(stored.length >= 2)
         await svc('orgs', 'set-plan', 'acme', 'self_host')
-        await until(() => server.output.join('').includes('The retention of streams follows a new plan'))
+        await until(
+          () => server.output.join('').includes('The retention of streams follows a new plan'),
+          quiet,
+        )
         await server.stop()
         virtualClock.set(beganMs + 2 * (KEPT_DAYS + 2) * DAY_MS)
         server = await at(beganMs + 2 * (KEPT_DAYS + 2) * DAY_MS, true)

@@ -95,11 +95,14 @@ skewed('expires nothing that the plan keeps', async ({ node, standIn }) => {
   const ahead = await node((KEPT_DAYS + 2) * DAY_MS)
   const store = await openEventStoreDb(standIn.url)
   try {
-    const expired = await until(async () => {
-      for await (const { event } of store.read(streamOf.calls(env_id)))
-        if (event.type === 'CallsExpired') return event
-      return undefined
-    })
+    const expired = await until(
+      async () => {
+        for await (const { event } of store.read(streamOf.calls(env_id)))
+          if (event.type === 'CallsExpired') return event
+        return undefined
+      },
+      { timeoutMs: 60_000 },
+    )
     assert.ok(expired.before < today, `calls before ${expired.before} have expired`)
     await ahead.stop()
     const again = await node(0)

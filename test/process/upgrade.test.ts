@@ -13,6 +13,8 @@ import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 
+const PATIENT = { timeoutMs: 60_000 }
+
 const RAISED = ['projects', 'events', 'orgs', 'api_keys']
 
 /** Those whose earlier version had no index. */
@@ -97,7 +99,7 @@ upgrade('serves the earlier documents from the first request on, also after kill
     const done = await until(async () => {
       const found = await statusOf(last.url, { SVC_DATA_DIR: dataDir })
       return found.every(({ rebuild }) => rebuild?.state === 'done') ? found : undefined
-    })
+    }, PATIENT)
     for (const { version, rebuild } of done) assert.is(rebuild?.from_version, version - 1)
     assert.equal(await last.api.get('/projects'), before)
   } finally {
@@ -124,7 +126,7 @@ else
       const done = await until(async () => {
         const found = await statusOf(second.url, { SVC_OPERATOR_TOKEN })
         return found.every(({ rebuild }) => rebuild?.state === 'done') ? found : undefined
-      })
+      }, PATIENT)
       for (const { version, rebuild } of done) assert.is(rebuild?.from_version, version - 1)
       assert.equal(await second.api.get('/projects'), before)
     } finally {

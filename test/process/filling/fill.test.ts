@@ -7,10 +7,12 @@ import { newId } from '../../../src/ids.ts'
 import { silent } from '../../../src/logger.ts'
 import type { EventStore } from '../../../src/ports/eventStore.ts'
 import type { ReadModels } from '../../../src/ports/readModels.ts'
+import { openSideFile } from '../../../src/process/engines.ts'
 import { openFill } from '../../../src/process/filling/fill.ts'
 import type { Fill } from '../../../src/projections/fill.ts'
 import { allNames, allProjections } from '../../../src/projections/index.ts'
 import { nameOf } from '../../../src/projections/projection.ts'
+import { Projector } from '../../../src/projections/projector.ts'
 import { Projectors } from '../../../src/projections/projectors.ts'
 import { rebuildRequested } from '../../../src/projections/rebuilding.ts'
 import { Rebuilds } from '../../../src/projections/rebuilds.ts'
@@ -72,10 +74,13 @@ const started = async (store: EventStore, readModels: ReadModels, fill?: Fill): 
     async rebuildAll() {
       const rebuilds = await Rebuilds.open(readModels)
       for (const name of allNames) await rebuilds.request(name, { verify: true })
-      const ended = await until(async () => {
-        const all = await rebuilds.all()
-        return all.length === allNames.length && all.every(({ ended_at }) => ended_at) ? all : undefined
-      })
+      const ended = await until(
+        async () => {
+          const all = await rebuilds.all()
+          return all.length === allNames.length && all.every(({ ended_at }) => ended_at) ? all : undefined
+        },
+        { timeoutMs: 60_000 },
+      )
       for (const { name, state, differences } of ended)
         assert.equal([name, state, differences], [name, 'done', 0])
     },
@@ -149,13 +154,26 @@ filling(
 /** A fill of one read model that is interrupted, and the files that it leaves. */
 const interrupted = async (dir: string, store: EventStore): Promise<void> => {
   const readModels = openReadModels({ dir })
-  const stop = new AbortController()
+  const shadow = shadowOf(runs)
+  const stopped = AbortSignal.abort() // a thread that is stopped later may be complete by then
   const fill = openFill({ dataDir: dir, store, readModels, logger: silent, leastFacts: 1 })
-  const filled = fill(shadowOf(runs), { signal: stop.signal, onPosition: () => {} })
-  await until(() => existsSync(join(dir, 'read-models', sidesIn(dir)[0] ?? '', 'read-models.db')))
+  await fill(shadow, { signal: stopped, onPosition: () => {} })
+  const folder = readModels.apart?.begin(shadow)
+  assert.ok(folder) // it is not complete
+  await foldedIn(folder, store)
+  assert.is(readModels.apart?.begin(shadow), folder)
+  await readModels.close()
+}
+
+/** Folds the log into the file of a thread, which does not complete it. */
+const foldedIn = async (folder: string, store: EventStore): Promise<void> => {
+  const { readModels } = await openSideFile(folder, { leaves: null })
+  const projector = new Projector(shadowOf(runs), { readModels, store })
+  const stop = new AbortController()
+  const running = projector.run(stop.signal)
+  await projector.reach(await store.head())
   stop.abort()
-  await filled
-  assert.ok(readModels.apart?.begin(shadowOf(runs))) // it is not complete
+  await running
   await readModels.close()
 }
 
