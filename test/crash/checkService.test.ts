@@ -4,6 +4,7 @@ import { publish, type Run } from '../support/build.ts'
 import { randomOf } from '../support/randomOf.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
 import { checkService } from './checkService.ts'
 import type { Target } from './client.ts'
 import { EVENT_TYPE, PROJECT } from './functions.ts'
@@ -23,7 +24,8 @@ checks.before(async (context) => {
   context.ledger = new Ledger()
   await prepare(context.target, context.ledger)
   for (const writer of allWriters(context.ledger, randomOf(1), 't'))
-    for (let n = 0; n < 3; n++) await writer.write(context.target)
+    for (let n = 0; n < 3; n++)
+      await until(() => writer.write(context.target).then(() => true), { timeoutMs: 120_000, everyMs: 500 })
 })
 
 checks('finds nothing if everything that was acknowledged is there', async ({ target, ledger }) => {
@@ -75,6 +77,7 @@ checks('finds a second event of a key', async ({ target, ledger }) => {
 checks('finds a run that does not end', async ({ target }) => {
   const code = 'await new Promise(() => setTimeout(() => {}, 60_000))'
   target.api.post(`/projects/${PROJECT}/eval`, { code }).catch(() => {})
+  await until(async () => (await target.api.page('/runs?status=running')).pagination.total === 1)
   const problems = await checkService(target, new Ledger(), { waitsMs: WAITS_MS })
   assert.match(problems.join('\n'), '1 runs are running')
   const { data } = await target.api.page<Run>('/runs?status=running')
