@@ -15,7 +15,7 @@ import { allOf } from '../support/exactRuns.ts'
 import type { FaultProxy } from '../support/faultProxy.ts'
 import type { Api } from '../support/http.ts'
 import { realEngines } from '../support/installation.ts'
-import { PATIENCE } from '../support/patience.ts'
+import { PATIENCE, SLACK } from '../support/patience.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -26,7 +26,7 @@ const OUTAGE_MS = Number(process.env['SVC_TEST_OUTAGE_MS'] ?? 1500)
 /** The longest time from the end of a fault until everything works again, milliseconds (I9). */
 const RECOVERED_MS = 5000
 /** The longest time for one reply during a fault, milliseconds. */
-const REPLY_MS = 12_000 * PATIENCE
+const REPLY_MS = 12_000 * PATIENCE * SLACK
 
 const faults: Readonly<Record<string, (proxy: FaultProxy) => void>> = {
   refuses: (proxy) => proxy.refuse(),
@@ -100,7 +100,9 @@ const underLoad = async (api: Api, type: string, over: AbortSignal): Promise<Ans
   }
   const reader = async () => {
     while (!over.aborted) {
-      const { status } = await api.send('GET', '/runs?limit=5', { signal: AbortSignal.timeout(30_000) })
+      const { status } = await api.send('GET', '/runs?limit=5', {
+        signal: AbortSignal.timeout(30_000 * SLACK),
+      })
       assert.ok(status === 200 || status === 503, `a list answered ${status}`)
       await delay(200)
     }

@@ -29,19 +29,23 @@ interface Context {
 const earlier: Projection = { ...any, name: 'runs', version: 2 }
 const later: Projection = { ...any, name: 'runs', version: 3 }
 
-/** A node with the role projector, of the build that has this projection. */
-const openNode = ({ store, readModels }: Context, projection: Projection) => {
+/** A version is dropped after so many looks that found no reader. */
+const LOOKS = 3
+
+/** A node with the role projector, of the build that has this projection. The others know it. */
+const openNode = async ({ store, readModels }: Context, projection: Projection) => {
   const [node_id, liveness] = [newId(), new Liveness(readModels)]
   const [beating, working] = [new AbortController(), new AbortController()]
   liveness.join(node_id, { reads: [nameOf(projection)] })
   const beats = liveness.run(beating.signal)
+  await liveness.hasJoined(beating.signal)
   const projectors = new Projectors({ store, readModels, logger: silent, projections: [projection] })
   const projecting = projectors.run(working.signal)
   const unread = {
     readModels,
     projectors,
     namesRead: () => namesReadBy({ readModels, liveness }),
-    looks: 3,
+    looks: LOOKS,
     lookMs: 20,
   }
   const dropping = keepGoing('Dropping', (until) => dropUnread(unread, until), {
@@ -68,7 +72,7 @@ const openNode = ({ store, readModels }: Context, projection: Projection) => {
 const isStored = async ({ readModels }: Context, { name, version }: Projection): Promise<boolean> =>
   (await readModels.versions()).some((stored) => stored.name === name && stored.version === version)
 
-/** Waits until the projector of a build has looked for unread versions several times. */
+/** Waits until the projector of a build has looked for unread versions as often as it takes to drop one, and seconds before it counts a silent node as dead. */
 const someLooks = async ({ readModels }: Context): Promise<void> => {
   let looks = 0
   const versions = readModels.versions.bind(readModels)
@@ -76,17 +80,17 @@ const someLooks = async ({ readModels }: Context): Promise<void> => {
     looks++
     return versions()
   }
-  await until(() => looks > 10)
+  await until(() => looks > LOOKS + 1) // the first may have begun before
   readModels.versions = versions
 }
 
 const rules = (upgrades: Suite<Context>): void => {
   upgrades('an earlier version answers and stays up to date while its node lives', async (context) => {
     const { store } = context
-    const old = openNode(context, earlier)
+    const old = await openNode(context, earlier)
     const first = await store.append('p', newEvents(life('p', 1)), 'none')
     await old.projectors.reach(nameOf(earlier), first.cursor)
-    const next = openNode(context, later)
+    const next = await openNode(context, later)
     await next.projectors.reach(nameOf(later), first.cursor)
     await someLooks(context)
     const { cursor } = await store.append('q', newEvents(life('q', 2)), 'none')
@@ -100,8 +104,8 @@ const rules = (upgrades: Suite<Context>): void => {
   })
 
   upgrades('it is dropped after its last node has left', async (context) => {
-    const nodes = [openNode(context, earlier), openNode(context, earlier)]
-    const next = openNode(context, later)
+    const nodes = [await openNode(context, earlier), await openNode(context, earlier)]
+    const next = await openNode(context, later)
     await until(() => nodes.every(({ projectors }) => projectors.building.length === 0))
     await until(() => next.projectors.building.length === 0)
     await nodes[0]?.stop()
@@ -114,22 +118,22 @@ const rules = (upgrades: Suite<Context>): void => {
   })
 
   upgrades('the claim of a killed node ends with its heartbeats', async (context) => {
-    const killed = openNode(context, earlier)
+    const killed = await openNode(context, earlier)
     await until(() => killed.projectors.building.length === 0)
-    const next = openNode(context, later)
+    const next = await openNode(context, later)
     await until(() => next.projectors.building.length === 0)
     await killed.kill()
     await someLooks(context)
     assert.ok(await isStored(context, earlier), 'a node that is silent for a moment may only be slow')
-    await until(async () => !(await isStored(context, earlier)))
+    await until(async () => !(await isStored(context, earlier)), { timeoutMs: 30_000 })
     await next.stop()
   })
 
   upgrades('a later version is left to later builds', async (context) => {
-    const next = openNode(context, later)
+    const next = await openNode(context, later)
     await until(() => next.projectors.building.length === 0)
     await next.stop()
-    const old = openNode(context, earlier)
+    const old = await openNode(context, earlier)
     await until(() => old.projectors.building.length === 0)
     await someLooks(context)
     assert.ok(await isStored(context, later))
@@ -153,7 +157,7 @@ const rules = (upgrades: Suite<Context>): void => {
     const held = holdLease(lease, { node_id, liveness, readModels }, working, holding.signal)
     await until(() => isHeld)
     await readModels.writer(earlier)
-    const next = openNode(context, later)
+    const next = await openNode(context, later)
     await until(() => next.projectors.building.length === 0)
     await someLooks(context)
     assert.ok(await isStored(context, earlier))

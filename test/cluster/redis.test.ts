@@ -7,7 +7,7 @@ import { follow, type Follower } from '../api/sse.ts'
 import { deploy, type Event, publish, type Run } from '../support/build.ts'
 import { hostOf } from '../support/engineProxies.ts'
 import { namedUrl } from '../support/engines.ts'
-import { allOf, isExact, WORK } from '../support/exactRuns.ts'
+import { allOf, isExact, tickResults, WORK } from '../support/exactRuns.ts'
 import { type FaultProxy, openFaultProxy } from '../support/faultProxy.ts'
 import { type Api, openApi } from '../support/http.ts'
 import { notHere } from '../support/notHere.ts'
@@ -118,7 +118,7 @@ const undisturbed = async ({ api, cluster }: Context, during: () => Promise<void
     assert.equal(createdIn(follower).sort(), ids)
     follower.close()
   }
-  const at = (await allOf<Run>(api, '/runs?type=schedule')).flatMap(({ result }) => (result ? [result] : []))
+  const at = await tickResults(api)
   assert.is(new Set(at).size, at.length, `a tick fired twice: ${JSON.stringify(at)}`)
 }
 

@@ -16,6 +16,7 @@ import { newServiceKey, newSession } from '../api/issuing.ts'
 import { type Embedded, spawnEmbedded } from '../support/backedUp.ts'
 import { call, handled, publish, type Run } from '../support/build.ts'
 import { cli, cliJson, startCli } from '../support/cli.ts'
+import { openEngineProxies } from '../support/engineProxies.ts'
 import { engineUrl, namedUrl, reportExercised } from '../support/engines.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { SECRET_LENGTH } from '../support/furnish.ts'
@@ -224,11 +225,14 @@ if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
     'that was killed keeps every node from starting, and is continued',
     async ({ server, dir, events }) => {
       const env = continuing(server.dataDir, events)
-      const killed = startCli(['restore', dir], { env })
+      const { proxies, env: slow } = await openEngineProxies({ SVC_BLOBS: env['SVC_BLOBS'] ?? '' })
+      proxies.SVC_BLOBS?.delay(500) // else the restore may end before it is seen
+      const killed = startCli(['restore', dir], { env: { ...env, ...slow } })
       const blobs = await openBlobs(readConfig({ ...env, SVC_DATA_DIR: tempDir() }))
-      await until(async () => (await blobs.head('restoring')) !== null, { everyMs: 0 })
+      await until(async () => (await blobs.head('restoring')) !== null)
       killed.process.kill('SIGKILL')
       assert.is(await killed.ended, 'SIGKILL')
+      await proxies.SVC_BLOBS?.close()
       const refused = await spawnEmbedded(tempDir(), env).then(
         () => '',
         (error: unknown) => String(error),
