@@ -10,6 +10,7 @@ import { together } from '../support/together.ts'
 const PASSWORD = 'hunter2%2Fsecret'
 
 const openings = suite('MongoDB read models: opening')
+/** For openings that end by a time limit. Those that need a reply within the 2 s of the driver run alone. */
 const opening = together(openings)
 
 /** Passes the URL of a server with these replies to `test`, and closes the server afterwards. */
@@ -112,7 +113,7 @@ opening('a server that replies to the handshake only is unavailable', () =>
   ),
 )
 
-opening('a wrong password is a bad request', () =>
+openings('a wrong password is a bad request', () =>
   listening(
     speaking((command) =>
       isHello(command) ? hello(WIRE_7_0) : { ok: 0, code: 18, errmsg: 'Authentication failed.' },
@@ -125,7 +126,7 @@ opening('a wrong password is a bad request', () =>
   ),
 )
 
-opening('a user without write permission is a bad request', () =>
+openings('a user without write permission is a bad request', () =>
   listening(
     speaking((command) =>
       isHello(command) ? hello(WIRE_7_0) : { ok: 0, code: 13, errmsg: 'not authorized on models' },
@@ -138,7 +139,7 @@ opening('a user without write permission is a bad request', () =>
   ),
 )
 
-opening('a server older than 4.4 is a bad request', () =>
+openings('a server older than 4.4 is a bad request', () =>
   listening(
     speaking(() => hello(WIRE_4_2)),
     async (url) => {
