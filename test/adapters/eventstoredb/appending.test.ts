@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
-import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
 import { isAppError } from '../../../src/errors.ts'
 import { newId } from '../../../src/ids.ts'
 import { fact, facts, failureOf, numbers } from '../../contracts/eventStore/facts.ts'
+import { openSurely } from '../../contracts/eventStore/openEventStoreDb.ts'
 import { startStandIn } from '../../support/eventstoredb/index.ts'
 import type { AppendFault } from '../../support/eventstoredb/misbehaviour.ts'
 import { suite } from '../../support/suite.ts'
@@ -30,7 +30,8 @@ for (const [what, fault] of unknown) {
     `${what}: the event is stored once, and the result is as without the fault`,
     alone(async ({ standIn, store }) => {
       const stream = `a-${newId()}`
-      await store.append(stream, facts(stream, 2), 'none')
+      const earlier = facts(stream, 2)
+      await until(() => store.append(stream, earlier, 'none'))
       const struck = standIn.misbehave.appends(fault, { stream: (name) => name === stream })
       const { revision, cursor } = await store.append(stream, [fact(stream, 2)], 1)
       assert.is(struck.times, 1)
@@ -133,7 +134,7 @@ append(
 
 append('two servers in one process are independent of each other', async () => {
   const [one, other] = [await startStandIn(), await startStandIn()]
-  const [first, second] = [await openEventStoreDb(one.url), await openEventStoreDb(other.url)]
+  const [first, second] = [await openSurely(one.url), await openSurely(other.url)]
   try {
     const stream = `a-${newId()}`
     one.misbehave.silence('appends')

@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
-import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
 import { isAppError } from '../../../src/errors.ts'
 import { newId } from '../../../src/ids.ts'
 import { fact, failureOf, numbers } from '../../contracts/eventStore/facts.ts'
+import { openSurely } from '../../contracts/eventStore/openEventStoreDb.ts'
 import { type Loss, startStandInCluster } from '../../support/eventstoredb/cluster.ts'
 import { suite } from '../../support/suite.ts'
 import { together } from '../../support/together.ts'
@@ -21,7 +21,7 @@ const survives =
   async (): Promise<void> => {
     const unhandled = await unhandledDuring(async () => {
       const nodes = await startStandInCluster()
-      const store = await openEventStoreDb(nodes.url)
+      const store = await openSurely(nodes.url)
       const stream = `c-${newId()}`
       const readers = readersOf(store, stream)
       const over = new AbortController()

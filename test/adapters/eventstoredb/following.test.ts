@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
-import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
 import { newId } from '../../../src/ids.ts'
 import { fact, facts, numbers, payloadOf } from '../../contracts/eventStore/facts.ts'
 import { eventsOf, gather } from '../../contracts/eventStore/gather.ts'
+import { openSurely } from '../../contracts/eventStore/openEventStoreDb.ts'
 import { startStandIn } from '../../support/eventstoredb/index.ts'
 import { Log } from '../../support/eventstoredb/log.ts'
 import { suite } from '../../support/suite.ts'
@@ -131,7 +131,7 @@ const withCluster =
       second.misbehave.follow(first)
     }
     leads('one')
-    const store = await openEventStoreDb(`esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false`)
+    const store = await openSurely(`esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false`)
     try {
       await test({ one, two, leads, store })
     } finally {
@@ -186,7 +186,7 @@ follow(
 follow('a first append while no node can be found does not spoil the later ones', async () => {
   const log = new Log()
   const [one, two] = [await startStandIn({ log }), await startStandIn({ log })]
-  const store = await openEventStoreDb(`esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false`)
+  const store = await openSurely(`esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false`)
   try {
     await one.stop()
     await two.stop()

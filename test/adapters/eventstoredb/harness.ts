@@ -1,8 +1,8 @@
-import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
 import { newId } from '../../../src/ids.ts'
 import type { EventStore } from '../../../src/ports/eventStore.ts'
 import { fact, payloadOf } from '../../contracts/eventStore/facts.ts'
 import { eventsOf, gather } from '../../contracts/eventStore/gather.ts'
+import { openSurely } from '../../contracts/eventStore/openEventStoreDb.ts'
 import { reportExercised } from '../../support/engines.ts'
 import { type StandIn, startStandIn } from '../../support/eventstoredb/index.ts'
 
@@ -16,7 +16,7 @@ reportExercised('EventStoreDB stand-in')
 /** A server and an adapter for one test. */
 export const alone = (test: (opened: Opened) => Promise<void>) => async (): Promise<void> => {
   const standIn = await startStandIn()
-  const store = await openEventStoreDb(standIn.url)
+  const store = await openSurely(standIn.url)
   try {
     await test({ standIn, store })
   } finally {

@@ -3,6 +3,7 @@ import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
 import { isAppError } from '../../../src/errors.ts'
 import { newId } from '../../../src/ids.ts'
 import { fact, failureOf, payloadOf } from '../../contracts/eventStore/facts.ts'
+import { openSurely } from '../../contracts/eventStore/openEventStoreDb.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { type StandIn, startStandIn } from '../../support/eventstoredb/index.ts'
 import { Log } from '../../support/eventstoredb/log.ts'
@@ -44,7 +45,7 @@ for (const [what, host, count] of [
   tls(`${what} serves reads, appends, subscriptions and groups`, () =>
     secured(
       async (_, at) => {
-        const store = await openEventStoreDb(`esdb://admin:changeit@${at(host)}?${trusted}`)
+        const store = await openSurely(`esdb://admin:changeit@${at(host)}?${trusted}`)
         const stream = `t-${newId()}`
         const readers = readersOf(store, stream)
         await store.append(stream, [fact(stream, 'sealed')], 'none')
@@ -128,7 +129,7 @@ tls('a file that is missing and a node without TLS end the start', async () => {
 
 tls('a node that was killed is found again', () =>
   secured(async ([node], at) => {
-    const store = await openEventStoreDb(`esdb://admin:changeit@${at('127.0.0.1')}?${trusted}`)
+    const store = await openSurely(`esdb://admin:changeit@${at('127.0.0.1')}?${trusted}`)
     const stream = `t-${newId()}`
     const readers = readersOf(store, stream)
     await store.append(stream, [fact(stream, 0)], 'none')

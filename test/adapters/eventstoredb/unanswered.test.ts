@@ -10,6 +10,7 @@ import { isAppError } from '../../../src/errors.ts'
 import { newId } from '../../../src/ids.ts'
 import { fact, failureOf, numbers, payloadOf } from '../../contracts/eventStore/facts.ts'
 import { gather } from '../../contracts/eventStore/gather.ts'
+import { openSurely } from '../../contracts/eventStore/openEventStoreDb.ts'
 import { clientOf } from '../../support/eventstoredb/client.ts'
 import { startStandIn } from '../../support/eventstoredb/index.ts'
 import { Log } from '../../support/eventstoredb/log.ts'
@@ -77,7 +78,7 @@ unansweredTogether('a server that never replies about its features is unavailabl
   const standIn = await startStandIn()
   standIn.misbehave.calls('features', 'unanswered')
   assert.ok(isAppError(await failureOf(openEventStoreDb(standIn.url)), 'unavailable'))
-  await (await openEventStoreDb(standIn.url)).close()
+  await (await openSurely(standIn.url)).close()
   await standIn.stop()
 })
 
@@ -178,7 +179,7 @@ const SILENCE_MS = 9000
 unansweredTogether(
   'a consumer without room, one without events and one whose events go to others do not join again',
   alone(async ({ standIn, store }) => {
-    const other = await openEventStoreDb(standIn.url)
+    const other = await openSurely(standIn.url)
     const client = clientOf(standIn.url)
     const stream = `u-${newId()}`
     const full = gather((signal) => store.consume('full', { env_id: stream, inFlight: 1, signal }))
@@ -217,9 +218,7 @@ const withTwo = async (
   const log = new Log()
   const nodes = [await startStandIn({ log }), await startStandIn({ log })] as const
   nodes[1].misbehave.follow(nodes[0])
-  const store = await openEventStoreDb(
-    `esdb://${nodes.map(({ port }) => `127.0.0.1:${port}`).join()}?tls=false`,
-  )
+  const store = await openSurely(`esdb://${nodes.map(({ port }) => `127.0.0.1:${port}`).join()}?tls=false`)
   try {
     await work(nodes, store)
   } finally {
