@@ -1,12 +1,12 @@
-/** Processor time, milliseconds. */
+/** Processor time of this thread, milliseconds. */
 const cpuMs = (): number => {
-  const { user, system } = process.cpuUsage()
+  const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
 }
 
 /**
- * Measures the processor time of this process during some work: all of it, and the most between two turns of the event loop.
- * Unlike wall-clock time, it does not depend on other processes.
+ * Measures the processor time of this thread during some work: all of it, and the most between two turns of the event loop.
+ * Unlike wall-clock time, it does not depend on other processes, nor on the threads that collect garbage while this one waits.
  */
 export const longestTurn = async (
   work: () => Promise<unknown>,
