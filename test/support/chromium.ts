@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, chromium, type ConsoleMessage, type Page } from 'playwright-core'
 import { reportExercised, reportMissing } from './engines.ts'
 import { PATIENCE, SLACK } from './patience.ts'
 
@@ -33,7 +33,7 @@ export const hasChromium = (): boolean => {
 
 export interface OpenPage {
   readonly page: Page
-  /** What the page has written to its console as an error, and what it has thrown. */
+  /** What the page has written to its console as an error, and what it has thrown; it grows while the page is open. */
   readonly errors: readonly string[]
 }
 
@@ -42,6 +42,10 @@ export interface Chromium {
   open(url: string): Promise<OpenPage>
   close(): Promise<void>
 }
+
+/** The browser reports the 401 that a page gets when it asks whether there is a session. */
+const isSignedOut = (line: ConsoleMessage): boolean =>
+  line.text().includes('401') && line.location().url.endsWith('/sign-in')
 
 /** Starts the Chromium of this machine without a window. */
 export const startChromium = async (): Promise<Chromium> => {
@@ -58,7 +62,9 @@ export const startChromium = async (): Promise<Chromium> => {
       page.setDefaultTimeout(WAIT_MS * PATIENCE * SLACK)
       const errors: string[] = []
       page.on('pageerror', ({ message }) => errors.push(message))
-      page.on('console', (line) => void (line.type() === 'error' && errors.push(line.text())))
+      page.on('console', (line) => {
+        if (line.type() === 'error' && !isSignedOut(line)) errors.push(line.text())
+      })
       await page.goto(url)
       return { page, errors }
     },
