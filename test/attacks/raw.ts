@@ -3,6 +3,7 @@ import type { Permissions } from '../../src/events/org.ts'
 import type { Api } from '../support/http.ts'
 import { as, newSession } from '../api/issuing.ts'
 import { deploy, type Webhook } from '../support/build.ts'
+import { SLACK } from '../support/patience.ts'
 import { newId } from '../../src/ids.ts'
 import type { Tenant } from './target.ts'
 
@@ -12,7 +13,7 @@ export interface RawReply {
   readonly text: string
 }
 
-const ENDS_AFTER_MS = 20_000
+const ENDS_AFTER_MS = 20_000 * SLACK
 
 /** Sends text over a connection of its own. Resolves with everything that came back until it ended. */
 export const raw = (url: string, text: string): Promise<RawReply> =>

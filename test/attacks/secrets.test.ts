@@ -35,6 +35,16 @@ const filesIn = (dir: string): string[] =>
     .map((name) => join(dir, name))
     .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
 
+/** The content of a file of a service that runs; empty if the service has removed the file meanwhile. */
+const contentOf = (path: string): Buffer => {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
+    throw error
+  }
+}
+
 const contains = (bytes: Buffer, secret: string): boolean =>
   formsOf(secret).some((form) => bytes.includes(form))
 
@@ -114,8 +124,8 @@ attackSuite('secrets at rest', [
       const secrets = await plant(target)
       const { dataDir, output } = target.server
       const own = readFileSync(join(dataDir, 'secrets.json'), 'utf8')
-      for (const file of filesIn(dataDir)) {
-        const bytes = readFileSync(file)
+      for (const file of await until(() => filesIn(dataDir))) {
+        const bytes = contentOf(file)
         for (const [kind, secret] of Object.entries(secrets))
           if (contains(bytes, secret) && !(own.includes(secret) && file.endsWith('secrets.json')))
             throw new Error(`${kind} is in ${file}`)
@@ -149,8 +159,8 @@ attackSuite('secrets at rest', [
       try {
         for (const [name, secret] of Object.entries(env)) {
           if (server.output.join('').includes(secret)) throw new Error(`${name} is in the log`)
-          for (const file of filesIn(server.dataDir))
-            if (contains(readFileSync(file), secret)) throw new Error(`${name} is in ${file}`)
+          for (const file of await until(() => filesIn(server.dataDir)))
+            if (contains(contentOf(file), secret)) throw new Error(`${name} is in ${file}`)
         }
         return 'neither printed nor stored'
       } finally {
@@ -304,7 +314,8 @@ attackSuite('secrets at rest', [
 const closedTo = (dataDir: string): string => {
   const mode = statSync(dataDir).mode & 0o777
   if (mode !== 0o700) throw new Error(`the data directory has mode ${mode.toString(8)}`)
-  const open = readdirSync(dataDir).filter((name) => statSync(join(dataDir, name)).mode & 0o077)
+  const modeOf = (name: string) => statSync(join(dataDir, name), { throwIfNoEntry: false })?.mode ?? 0
+  const open = readdirSync(dataDir).filter((name) => modeOf(name) & 0o077)
   if (open.length > 0) throw new Error(`other users may access ${open.join(', ')}`)
   return `the directory has mode 700, its ${readdirSync(dataDir).length} entries have 600 or 700`
 }
