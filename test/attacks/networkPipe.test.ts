@@ -32,7 +32,7 @@ attackSuite('the pipe between functions and the network', [
       const abuse = (bytes: string) => `
         ${PIPE}
         pipe.write(${bytes})
-        await new Promise((resolve) => setTimeout(resolve, 3000))
+        await new Promise((resolve) => setTimeout(resolve, 15000))
         return 'still runs'
       `
       const outcomes: string[] = []
