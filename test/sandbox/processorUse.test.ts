@@ -21,7 +21,7 @@ const measuring = async (
   }
 }
 
-const use = suite('the use of processors')
+const use = suite('the use of processors', { timeoutMs: 60_000 })
 
 for (const [what, code] of [
   ['a process', SPIN],
@@ -29,7 +29,7 @@ for (const [what, code] of [
 ] as const)
   use(`grows while ${what} spins, which is always ready`, () =>
     measuring(code, async (looked) => {
-      await until(() => (looked()?.usedMs ?? 0) >= 1000)
+      await until(() => (looked()?.usedMs ?? 0) >= 1000, { timeoutMs: 40_000 }) // of one processor of many processes
       assert.is(looked()?.isReady, true)
     }),
   )
