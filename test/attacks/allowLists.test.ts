@@ -14,7 +14,7 @@ const CONNECTS = `
   import net from 'node:net'
   const connected = (options: any) => new Promise((resolve) => {
     try {
-      const socket = net.connect({ ...options, timeout: 2000 })
+      const socket = net.connect({ ...options, timeout: 10000 })
       socket.on('connect', () => { socket.destroy(); resolve('reached') })
       socket.on('timeout', () => socket.destroy(new Error('late')))
       socket.on('error', (error: any) => resolve(error.code ?? error.message))
