@@ -139,10 +139,14 @@ export class SecretsFile {
     writeStored(this.path, { ...stored, master_key, previous_master_key: stored.master_key })
   }
 
-  /** Removes the former master key. Durable when it returns. */
-  dropPreviousMasterKey(): void {
+  /**
+   * Removes the former master key if it is retired: it may be that of a rotation which has begun meanwhile. Durable when
+   * it returns.
+   */
+  dropPreviousMasterKey(isRetired: (key: Uint8Array) => boolean): void {
     const { previous_master_key, ...stored } = this.#read()
-    if (previous_master_key !== undefined) writeStored(this.path, stored)
+    if (previous_master_key === undefined) return
+    if (isRetired(Buffer.from(previous_master_key, 'base64'))) writeStored(this.path, stored)
   }
 
   #read(): Stored {

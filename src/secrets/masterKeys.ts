@@ -6,8 +6,8 @@ import { decrypt, encrypt } from './cipher.ts'
 export interface MasterKeyFile {
   /** Makes a key the master key and keeps the former one beside it. Durable when it returns. */
   replaceMasterKey(next: Uint8Array): void
-  /** Removes the former master key. Durable when it returns. */
-  dropPreviousMasterKey(): void
+  /** Removes the former master key if it is retired. Durable when it returns. */
+  dropPreviousMasterKey(isRetired: (key: Uint8Array) => boolean): void
 }
 
 /** A master key of this process. */

@@ -173,10 +173,24 @@ secrets('that a crash left half written beside the complete one does not prevent
   file?.replaceMasterKey(next)
   const replaced = openSecrets({ ...none, dataDir })
   assert.equal([replaced.masterKey, replaced.previousMasterKey], [next, masterKey])
-  file?.dropPreviousMasterKey()
+  file?.dropPreviousMasterKey((key) => masterKey.equals(key))
   assert.is(openSecrets({ ...none, dataDir }).previousMasterKey, null)
   assert.not(existsSync(`${fileOf(dataDir)}.new`))
 })
+
+secrets(
+  'keeps the former master key of a rotation that begins before that of the last one is dropped',
+  () => {
+    const dataDir = tempDir()
+    const { file, masterKey: first } = openSecrets({ ...none, dataDir })
+    const [second, third] = [Buffer.alloc(32, 8), Buffer.alloc(32, 9)]
+    file?.replaceMasterKey(second)
+    file?.replaceMasterKey(third)
+    file?.dropPreviousMasterKey((key) => first.equals(key))
+    const { masterKey, previousMasterKey } = openSecrets({ ...none, dataDir })
+    assert.equal([masterKey, previousMasterKey], [third, second])
+  },
+)
 
 secrets('is not needed with SVC_MASTER_KEY: the tokens are derived, and equal on all nodes', () => {
   const masterKey = Buffer.alloc(32, 7)

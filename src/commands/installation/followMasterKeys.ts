@@ -1,6 +1,7 @@
 import { PermanentError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Logger } from '../../logger.ts'
+import { masterKeyIdOf } from '../../secrets/masterKeys.ts'
 import type { CommandDeps } from '../deps.ts'
 import { readInstallation } from './readInstallation.ts'
 import { rewrapKeys } from './rewrapKeys.ts'
@@ -32,7 +33,8 @@ export const followMasterKeys = async (
     if (former === undefined) {
       const dropped = retired.filter((id) => masterKeys.has(id))
       for (const id of dropped) masterKeys.drop(id)
-      if (dropped.length > 0) masterKeyFile?.dropPreviousMasterKey()
+      if (dropped.length > 0)
+        masterKeyFile?.dropPreviousMasterKey((key) => dropped.includes(masterKeyIdOf(key)))
     } else if (rewraps) {
       logger.info('The keys are wrapped again, because the master key was replaced', { current, former })
       if ((await rewrapKeys(deps, signal)) !== null)

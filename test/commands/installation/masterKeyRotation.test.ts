@@ -5,7 +5,7 @@ import { rewrapKeys } from '../../../src/commands/installation/rewrapKeys.ts'
 import { rotateMasterKey } from '../../../src/commands/installation/rotateMasterKey.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
 import { AppError, isAppError, PermanentError } from '../../../src/errors.ts'
-import { openLogger } from '../../../src/logger.ts'
+import { openLogger, silent } from '../../../src/logger.ts'
 import type { Blobs } from '../../../src/ports/blobs.ts'
 import { DataKeys } from '../../../src/secrets/dataKeys.ts'
 import { Keyring } from '../../../src/secrets/keyring.ts'
@@ -228,6 +228,36 @@ rotating('with a file takes the key of the operator, and refuses the current one
   const { master_key_id } = await rotateMasterKey({ ...node, masterKeyFile }, { master_key: NEW }, cause)
   assert.is(master_key_id, masterKeyIdOf(NEW))
 })
+
+rotating(
+  'with a file keeps its former key, although the one of the last rotation is dropped',
+  async (engines) => {
+    const { node } = await rotated(engines)
+    await rewrapKeys(node, never)
+    const file: { current: Uint8Array; previous: Uint8Array | null } = { current: NEW, previous: OLD }
+    const masterKeyFile = {
+      replaceMasterKey: (next: Uint8Array) =>
+        void Object.assign(file, { current: next, previous: file.current }),
+      dropPreviousMasterKey: (isRetired: (key: Uint8Array) => boolean) => {
+        if (file.previous && isRetired(file.previous)) file.previous = null
+      },
+    }
+    const appending = engines.store.append
+    engines.store.append = () => Promise.reject(new AppError('unavailable', 'the fact is not stored yet'))
+    await refusal(rotateMasterKey({ ...node, masterKeyFile }, {}, cause))
+    engines.store.append = appending
+    const stop = new AbortController()
+    const following = followMasterKeys(
+      { ...node, store: engines.store, logger: silent, masterKeyFile },
+      { rewraps: false },
+      stop.signal,
+    )
+    await until(() => !node.masterKeys.has(masterKeyIdOf(OLD)))
+    stop.abort()
+    await following
+    assert.equal(file.previous, NEW)
+  },
+)
 
 rotating('does not return to a key that was replaced earlier', async (engines) => {
   const { node } = await rotated(engines)
