@@ -39,19 +39,24 @@ const statusesOf = async ({ api }: Tenant, fn: string): Promise<string[]> =>
     .filter((run) => run.fn === fn)
     .map(({ status }) => status)
 
-/** A tool with a schema for its argument `a`. */
+/** A tool with a schema for its argument `a`, and one without. */
 const costly = (schema: string) => ({
   'main.js': `import { fn } from 'svc'
     const text = '"'.repeat(600)
     const nested = (depth, leaf) => depth === 0 ? leaf : [nested(depth - 1, leaf)]
     const times = (count, part) => Array.from({ length: count }, () => part)
     const a = ${schema}
-    export const costly = fn({ mcp: { service: 'costly', description: 'Costs', input: { type: 'object', properties: { a } } } }, () => 1)`,
+    const tool = (properties) => fn({ mcp: { service: 'costly', description: 'Costs', input: { type: 'object', properties } } }, () => 1)
+    export const plain = tool({})
+    export const costly = tool({ a })`,
 })
 
 const nested = (depth: number, leaf: unknown): unknown => (depth === 0 ? leaf : [nested(depth - 1, leaf)])
 
-/** CPU time of a request with a mebibyte, which no other request gets a part of. */
+/**
+ * Processor time of a check of a mebibyte, which no other request gets a part of, beyond that of the same request to a tool
+ * without a schema for the argument. On a slow machine, both take longer.
+ */
 const MOST_CPU_S = 0.5
 
 /** Fails if the check of an argument against the schema of a tool takes too much time. */
@@ -64,14 +69,20 @@ const checkedSoon = async (
   const { result } = JSON.parse((await message(api.url, api.key, { method: 'tools/list' })).text) as {
     result: { tools: { name: string }[] }
   }
-  const name = result.tools.find((tool) => tool.name.includes('costly'))?.name ?? ''
-  const before = cpuSecondsOf(service.pid)
-  const { status, text } = await message(api.url, api.key, calling(name, { a }))
-  const used = cpuSecondsOf(service.pid) - before
+  const called = async (fn: string) => {
+    const name = result.tools.find((tool) => tool.name.endsWith(fn))?.name ?? ''
+    const before = cpuSecondsOf(service.pid)
+    const { status, text } = await message(api.url, api.key, calling(name, { a }))
+    const used = cpuSecondsOf(service.pid) - before
+    expected(status === 200, text)
+    return { used, text }
+  }
+  const plain = await called('plain')
+  const { used, text } = await called('costly')
   await victim.api.get('/env')
-  expected(status === 200, text)
-  expected(used < MOST_CPU_S, `the check took ${used.toFixed(1)} s of CPU`)
-  return `${used.toFixed(1)} s of CPU: ${text.slice(0, 120)}`
+  const check = Math.max(0, used - plain.used)
+  expected(check < MOST_CPU_S, `the check took ${check.toFixed(1)} s of CPU`)
+  return `${check.toFixed(1)} s of CPU: ${text.slice(0, 120)}`
 }
 
 attackSuite('tools of agents', [
