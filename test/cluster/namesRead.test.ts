@@ -72,7 +72,7 @@ const openNode = async ({ store, readModels }: Context, projection: Projection) 
 const isStored = async ({ readModels }: Context, { name, version }: Projection): Promise<boolean> =>
   (await readModels.versions()).some((stored) => stored.name === name && stored.version === version)
 
-/** Waits until the projector of a build has looked for unread versions as often as it takes to drop one, and seconds before it counts a silent node as dead. */
+/** Waits until the projector of a build has looked for unread versions as often as it takes to drop one. This is less time than a silent node has until it counts as dead. */
 const someLooks = async ({ readModels }: Context): Promise<void> => {
   let looks = 0
   const versions = readModels.versions.bind(readModels)

@@ -133,6 +133,25 @@ input('ends also if each step looks at a large value', () => {
     )
 })
 
+input('counts each value that is compared with a constant', () => {
+  const long = (last: number) => [[...Array.from({ length: 1000 }, () => 1), last]]
+  const constants = Array.from({ length: 9 }, () => ({ const: long(3) }))
+  const values = Array.from({ length: 200 }, () => long(2))
+  assert.match(wrong({ items: { anyOf: [...constants, true] } }, values) ?? '', 'their check takes too long')
+})
+
+input('looks at a value as often for a hundred alternatives that it does not match as for one', () => {
+  const fields = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`k${n}`, 0]))
+  const looksFor = (alternatives: number): number => {
+    let looks = 0
+    const watched = new Proxy(fields, { ownKeys: (target) => (looks++, Reflect.ownKeys(target)) })
+    const others = Array.from({ length: alternatives }, () => ({ type: 'null' }) as const)
+    assert.is(wrong({ anyOf: [...others, true] }, [watched]), null)
+    return looks
+  }
+  assert.is(looksFor(100), looksFor(1))
+})
+
 input('shows the start of a large value', () => {
   const deep: ToolSchema = { type: 'null' }
   assert.is(wrong(deep, 'x'.repeat(1000)), `a: expected null, got "${'x'.repeat(59)}…`)
