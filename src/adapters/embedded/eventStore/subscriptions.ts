@@ -1,4 +1,5 @@
 import { START } from '../../../events/event.ts'
+import { reads, Slices } from '../../../loops/slices.ts'
 import type { Batch, Filter, StreamBatch } from '../../../ports/eventStore.ts'
 import { matcherOf } from '../../shared/matching.ts'
 import { readableBatch, readableStreamBatch } from '../../shared/readable.ts'
@@ -15,12 +16,17 @@ interface Parts {
 
 const ALL = ''
 
-/** Readers that follow the log or one stream, and wait at its end. */
+/**
+ * Readers that follow the log or one stream, and wait at its end. Each page is read and parsed synchronously, so a reader that is
+ * behind takes turns: a long log must not hold the event loop.
+ */
 export class Subscriptions {
   readonly #log: Log
   readonly #reader: Reader
   readonly #closing: AbortSignal
   readonly #wakes = new Wakes()
+  /** The turns of the service's own readers: those of requests do not delay them, however many they are. */
+  readonly #own = new Slices()
 
   constructor({ log, reader, closing }: Parts) {
     this.#log = log
@@ -34,6 +40,7 @@ export class Subscriptions {
     ...filter
   }: Filter & { after?: string; signal: AbortSignal }): AsyncGenerator<Batch> {
     const matches = matcherOf(filter)
+    const turns = filter.env_id === undefined ? this.#own : reads
     const stop = this.#untilAborted(signal, ALL)
     let position = positionOf(after)
     let reported = false
@@ -50,6 +57,8 @@ export class Subscriptions {
       const matching = matches ? events.filter(matches) : events
       reported = caughtUp
       yield* readableBatch({ events: matching, cursor: cursorOf(position), caughtUp })
+      const wait = caughtUp ? null : turns.take()
+      if (wait) await wait
     }
   }
 
@@ -69,6 +78,8 @@ export class Subscriptions {
       revision = next - 1
       reported = !isCut
       yield* readableStreamBatch({ events, caughtUp: reported })
+      const wait = isCut ? reads.take() : null
+      if (wait) await wait
     }
   }
 
