@@ -64,6 +64,12 @@ type InstallationEvent = EventOf<
   'InstallationFounded' | 'MasterKeyReplaced' | 'MasterKeyRetired' | 'LogLossAccepted'
 >
 
+/** Throws `bad_request` if a master key was replaced earlier. */
+export const checkNotRetired = (retired: readonly string[], master_key_id: string): void => {
+  if (retired.includes(master_key_id))
+    throw new AppError('bad_request', 'master_key: expected a new key, got one that was replaced earlier')
+}
+
 /** The id of the log, and the master keys of the installation: one is current, and at most one is being replaced. */
 export const installation: Decider<Installation, InstallationCommand, InstallationEvent> = {
   initial: () => ({ status: 'absent' }),
@@ -90,11 +96,7 @@ export const installation: Decider<Installation, InstallationCommand, Installati
             'conflict',
             'Another rotation of the master key is in progress; wait for its end',
           )
-        if (retired.includes(master_key_id))
-          throw new AppError(
-            'bad_request',
-            'master_key: expected a new key, got one that was replaced earlier',
-          )
+        checkNotRetired(retired, master_key_id)
         return [
           { type: 'MasterKeyReplaced', master_key_id, replaces: current.id, canary: command.canary, at },
         ]

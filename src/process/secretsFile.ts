@@ -132,11 +132,18 @@ export class SecretsFile {
     this.path = path
   }
 
-  /** Makes `next` the master key and keeps the former one beside it. Durable when it returns. */
-  replaceMasterKey(next: Uint8Array): void {
-    const stored = this.#read()
-    const master_key = Buffer.from(next).toString('base64')
-    writeStored(this.path, { ...stored, master_key, previous_master_key: stored.master_key })
+  /**
+   * Makes `next` the master key and keeps the current one beside it, which is the other one in the file if the log has refused
+   * the first. Durable when it returns.
+   */
+  replaceMasterKey(next: Uint8Array, isCurrent: (key: Uint8Array) => boolean): void {
+    const { previous_master_key, ...stored } = this.#read()
+    const isOther = previous_master_key !== undefined && isCurrent(Buffer.from(previous_master_key, 'base64'))
+    writeStored(this.path, {
+      ...stored,
+      master_key: Buffer.from(next).toString('base64'),
+      previous_master_key: isOther ? previous_master_key : stored.master_key,
+    })
   }
 
   /**

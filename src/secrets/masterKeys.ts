@@ -4,8 +4,8 @@ import { decrypt, encrypt } from './cipher.ts'
 
 /** Stores the master key of an installation without `SVC_MASTER_KEY`. */
 export interface MasterKeyFile {
-  /** Makes a key the master key and keeps the former one beside it. Durable when it returns. */
-  replaceMasterKey(next: Uint8Array): void
+  /** Makes a key the master key and keeps the current one beside it. Durable when it returns. */
+  replaceMasterKey(next: Uint8Array, isCurrent: (key: Uint8Array) => boolean): void
   /** Removes the former master key if it is retired. Durable when it returns. */
   dropPreviousMasterKey(isRetired: (key: Uint8Array) => boolean): void
 }

@@ -128,7 +128,7 @@ secrets('that is a link is read and replaced at its target', () => {
   const { file, masterKey: linked } = openSecrets({ ...none, dataDir })
   assert.equal(linked, masterKey)
   const next = Buffer.alloc(32, 9)
-  file?.replaceMasterKey(next)
+  file?.replaceMasterKey(next, (key) => masterKey.equals(key))
   assert.ok(lstatSync(fileOf(dataDir)).isSymbolicLink())
   assert.equal(openSecrets({ ...none, dataDir: target }).masterKey, next)
 })
@@ -145,10 +145,10 @@ secrets('that is a link to a missing file is not created again', () => {
 
 secrets('that cannot be written is reported with the way out', () => {
   const dataDir = tempDir()
-  const { file } = openSecrets({ ...none, dataDir })
+  const { file, masterKey } = openSecrets({ ...none, dataDir })
   mkdirSync(`${fileOf(dataDir)}.new`)
   assert.throws(
-    () => file?.replaceMasterKey(Buffer.alloc(32, 9)),
+    () => file?.replaceMasterKey(Buffer.alloc(32, 9), (key) => masterKey.equals(key)),
     /secrets\.json: cannot be written \(ERR_FS_EISDIR\): .*SVC_MASTER_KEY/,
   )
 })
@@ -170,7 +170,7 @@ secrets('that a crash left half written beside the complete one does not prevent
   const { file, masterKey } = openSecrets({ ...none, dataDir })
   writeFileSync(`${fileOf(dataDir)}.new`, '{"mas')
   const next = Buffer.alloc(32, 9)
-  file?.replaceMasterKey(next)
+  file?.replaceMasterKey(next, (key) => masterKey.equals(key))
   const replaced = openSecrets({ ...none, dataDir })
   assert.equal([replaced.masterKey, replaced.previousMasterKey], [next, masterKey])
   file?.dropPreviousMasterKey((key) => masterKey.equals(key))
@@ -184,8 +184,8 @@ secrets(
     const dataDir = tempDir()
     const { file, masterKey: first } = openSecrets({ ...none, dataDir })
     const [second, third] = [Buffer.alloc(32, 8), Buffer.alloc(32, 9)]
-    file?.replaceMasterKey(second)
-    file?.replaceMasterKey(third)
+    file?.replaceMasterKey(second, (key) => first.equals(key))
+    file?.replaceMasterKey(third, (key) => second.equals(key))
     file?.dropPreviousMasterKey((key) => first.equals(key))
     const { masterKey, previousMasterKey } = openSecrets({ ...none, dataDir })
     assert.equal([masterKey, previousMasterKey], [third, second])

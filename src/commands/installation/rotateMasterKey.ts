@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
+import { checkNotRetired } from '../../domain/installation.ts'
 import type { Cause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import { masterKeyIdOf } from '../../secrets/masterKeys.ts'
+import { readInstallation } from './readInstallation.ts'
 import { masterKeyStatus, type MasterKeyStatus } from './masterKeyStatus.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'masterKeys' | 'masterKeyFile' | 'wrappedKeys'>
@@ -20,16 +22,19 @@ export const rotateMasterKey = async (
   cause: Cause,
 ): Promise<MasterKeyStatus> => {
   const { aggregates, masterKeys, masterKeyFile } = deps
+  const retired = (await readInstallation(deps))?.retired ?? []
   const before = await masterKeyStatus(deps)
   if (before.status === 'rotating') return before
   const isPending = masterKeys.configured !== before.master_key_id
   if (masterKeyFile === null) checkConfigured(isPending, master_key)
   // After a crash, the file may contain a new key that the log does not know: it is used instead of a third one.
-  else if (!isPending) {
+  // An earlier version may have stored a key there that was replaced before: it is never used again.
+  else if (!isPending || retired.includes(masterKeys.configured)) {
     const next = master_key ?? randomBytes(32)
     if (masterKeyIdOf(next) === before.master_key_id)
       throw new AppError('bad_request', 'master_key: expected a new key, got the current one')
-    masterKeyFile.replaceMasterKey(next)
+    checkNotRetired(retired, masterKeyIdOf(next))
+    masterKeyFile.replaceMasterKey(next, (key) => masterKeyIdOf(key) === before.master_key_id)
     masterKeys.add(next)
   } else if (master_key !== undefined && masterKeyIdOf(master_key) !== masterKeys.configured)
     throw new AppError(

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { followMasterKeys } from '../../../src/commands/installation/followMasterKeys.ts'
 import { masterKeyStatus } from '../../../src/commands/installation/masterKeyStatus.ts'
@@ -8,12 +9,15 @@ import { AppError, isAppError, PermanentError } from '../../../src/errors.ts'
 import { openLogger, silent } from '../../../src/logger.ts'
 import type { Blobs } from '../../../src/ports/blobs.ts'
 import { DataKeys } from '../../../src/secrets/dataKeys.ts'
+import { openSecrets } from '../../../src/process/secretsFile.ts'
 import { Keyring } from '../../../src/secrets/keyring.ts'
 import { masterKeyIdOf } from '../../../src/secrets/masterKeys.ts'
 import { WrappedKeys } from '../../../src/secrets/wrappedKeys.ts'
 import { suite } from '../../support/suite.ts'
+import { tempDir } from '../../support/tempDir.ts'
 import { until } from '../../support/until.ts'
 import {
+  apiKey,
   type Context,
   blobsIn,
   cause,
@@ -265,6 +269,41 @@ rotating('does not return to a key that was replaced earlier', async (engines) =
   const again = await startNode(engines, OLD, NEW)
   assert.match(await refusal(rotateMasterKey(again, {}, cause)), /^master_key: /)
 })
+
+/** A node whose file has had the keys `first`, `NEW` and `last`, of which the last one is current. */
+const rotatedTwice = async (engines: Context) => {
+  const dataDir = tempDir()
+  const config = { masterKey: null, previousMasterKey: null, apiKey, operatorToken: null, dataDir }
+  const { file, masterKey } = openSecrets(config)
+  if (!file) throw new Error('Expected a file')
+  const node = { ...(await startNode(engines, masterKey)), masterKeyFile: file }
+  await rotateMasterKey(node, { master_key: NEW }, cause)
+  await rewrapKeys(node, never)
+  await rotateMasterKey(node, {}, cause)
+  await rewrapKeys(node, never)
+  return { node, file, secrets: () => openSecrets(config) }
+}
+
+rotating('with a file refuses a key that was replaced earlier before it stores it', async (engines) => {
+  const { node, file } = await rotatedTwice(engines)
+  const stored = readFileSync(file.path, 'utf8')
+  assert.match(await refusal(rotateMasterKey(node, { master_key: NEW }, cause)), /^master_key: .*earlier/)
+  assert.is(readFileSync(file.path, 'utf8'), stored)
+  assert.is((await rotateMasterKey(node, {}, cause)).status, 'rotating')
+})
+
+rotating('with a file in which such a key was stored continues with a new one', async (engines) => {
+  const { file, secrets } = await rotatedTwice(engines)
+  const last = secrets().masterKey
+  file.replaceMasterKey(NEW, (key) => last.equals(key))
+  const node = { ...(await startNode(engines, NEW, last)), masterKeyFile: file }
+  assert.is((await rotateMasterKey(node, {}, cause)).status, 'rotating')
+  const { masterKey, previousMasterKey } = secrets()
+  assert.equal(previousMasterKey, last)
+  await rewrapKeys(node, never)
+  await startNode(engines, masterKey)
+})
+
 rotating('is reported by a node that lacks the new key, and stores no key on it', async (engines) => {
   const old = await startNode(engines, OLD)
   const { node } = await rotated(engines)
