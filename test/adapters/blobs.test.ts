@@ -40,6 +40,29 @@ disk('survive a restart', async () => {
   assert.equal(await (await openBlobs({ dir })).head('a/b'), { key: 'a/b', size: 4 })
 })
 
+disk('parts of the same number that end together leave the file of one of them', async () => {
+  const dir = tempDir()
+  const blobs = await openBlobs({ dir })
+  const upload = await blobs.createUpload('a')
+  for (let number = 1; number <= 5; number++) {
+    const arrived = Promise.withResolvers<void>()
+    let left = 8
+    const content = async function* (byte: number) {
+      if (--left === 0) arrived.resolve()
+      await arrived.promise
+      yield Buffer.alloc(1000, byte)
+    }
+    const parts = await Promise.all(
+      Array.from({ length: left }, (_, byte) =>
+        blobs.putPart('a', upload, number, Readable.from(content(byte)), 1000),
+      ),
+    )
+    const kept = filesIn(dir).filter((name) => name.startsWith(`${number}-`))
+    assert.is(kept.length, 1)
+    assert.ok(parts.some(({ etag }) => kept[0] === `${number}-${etag}`))
+  }
+})
+
 disk('a failed put leaves no file', async () => {
   const dir = tempDir()
   const blobs = await openBlobs({ dir })

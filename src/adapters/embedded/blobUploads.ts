@@ -21,8 +21,10 @@ const ETAG = /^[0-9a-f]{64}$/
  */
 export const openUploads = (folders: BlobFolders, objects: DurableNames): Uploads => {
   const { scratch, uploads } = folders
-  /** The completions in progress, by upload. */
-  const completing = new Map<string, Promise<void>>()
+  // Only one completion of an upload may place its blob: the others could join other parts.
+  const completions = turns()
+  // A part removes the files that it replaces: two at a time would keep both of theirs, and only one is counted.
+  const placements = turns()
 
   /** Returns the folder of an upload of this key. Throws `not_found` if there is none. */
   const folderOf = async (key: string, uploadId: string): Promise<string> => {
@@ -86,10 +88,7 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
         const digest = createHash('sha256')
         await writeSynced(file, hashed(sizedBytes(sender.read(), size), digest))
         const etag = digest.digest('hex')
-        const replaced = (await readdir(folder)).filter((name) => name.startsWith(prefix))
-        await rename(file, join(folder, prefix + etag))
-        await syncFolder(folder) // before the removal of the replaced part: a power cut must not lose both
-        for (const name of replaced) if (name !== prefix + etag) await rm(join(folder, name), { force: true })
+        await placements(uploadId, () => placePart(file, folder, prefix, etag))
         return { part_number: partNumber, etag }
       } catch (error) {
         if (sender.failed) throw error
@@ -103,16 +102,7 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
     },
 
     async completeUpload(key, uploadId, parts) {
-      // Only one completion of an upload may place its blob: the others could join other parts.
-      while (completing.has(uploadId)) await completing.get(uploadId)
-      const { promise, resolve } = Promise.withResolvers<void>()
-      completing.set(uploadId, promise)
-      try {
-        return await joinParts(key, uploadId, parts)
-      } finally {
-        completing.delete(uploadId)
-        resolve()
-      }
+      return completions(uploadId, () => joinParts(key, uploadId, parts))
     },
 
     async abortUpload(key, uploadId) {
@@ -127,6 +117,27 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
       }
     },
   }
+}
+
+/** Returns a function that runs the work of each upload one after the other. */
+const turns = () => {
+  const last = new Map<string, Promise<unknown>>()
+  return async <T>(uploadId: string, work: () => Promise<T>): Promise<T> => {
+    const done = (last.get(uploadId) ?? Promise.resolve()).then(work)
+    const turn = done.catch(() => {})
+    last.set(uploadId, turn)
+    await turn
+    if (last.get(uploadId) === turn) last.delete(uploadId)
+    return done
+  }
+}
+
+/** Moves a part into the folder of its upload, in place of the parts of its number. */
+const placePart = async (file: string, folder: string, prefix: string, etag: string): Promise<void> => {
+  const replaced = (await readdir(folder)).filter((name) => name.startsWith(prefix))
+  await rename(file, join(folder, prefix + etag))
+  await syncFolder(folder) // before the removal of the replaced part: a power cut must not lose both
+  for (const name of replaced) if (name !== prefix + etag) await rm(join(folder, name), { force: true })
 }
 
 const aboutOf = async (
