@@ -109,9 +109,62 @@ file('completes the removal of a version that was interrupted', async () => {
   assert.ok(tablesIn(dir).includes('runs__v1'))
   const { readModels, discarded } = open(dir)
   assert.equal(discarded, [])
+  assert.equal(await readModels.versions(), [{ name: 'runs', version: 2 }])
   await readModels.drop(spec, unread)
   assert.not(tablesIn(dir).some((table) => table.startsWith('runs__v1')))
   assert.is((await readModels.reader({ ...spec, version: 2 }).find(inEnv)).total, 10)
+  await readModels.close()
+})
+
+file('never continues a version of which a part was removed', async () => {
+  const dir = tempDir()
+  await fill(dir, 3000)
+  const { readModels } = open(dir)
+  const { prepare } = DatabaseSync.prototype
+  DatabaseSync.prototype.prepare = function (sql, ...rest) {
+    const statement = prepare.call(this, sql, ...rest)
+    if (!sql.startsWith('DELETE FROM "runs__v1" WHERE rowid')) return statement
+    let left = 2
+    const run = () => {
+      if (left-- === 0) throw new Error('database or disk is full')
+      return statement.run()
+    }
+    return { run } as unknown as typeof statement
+  }
+  try {
+    await readModels.drop(spec, unread)
+  } finally {
+    DatabaseSync.prototype.prepare = prepare
+  }
+  const writer = await readModels.writer(spec)
+  assert.is(await writer.checkpoint(), null)
+  await writer.write([{ id: 'new', doc: { env: 'x', at: 1 }, cursor: '2' }], '2')
+  assert.is(await writer.count(), 1)
+  await readModels.close()
+  const again = open(dir).readModels
+  await again.drop({ ...spec, version: 9 }, unread) // after what is left of the other table
+  assert.is((await again.reader(spec).find(inEnv)).total, 1)
+  assert.equal(
+    tablesIn(dir).filter((table) => table.startsWith('runs__v1') && !table.endsWith('__counts')),
+    ['runs__v1_2'],
+  )
+  await again.close()
+})
+
+file('reports that a version could not be removed, and keeps all of it', async () => {
+  const dir = tempDir()
+  await fill(dir, 3000)
+  const { readModels } = open(dir)
+  const other = new DatabaseSync(join(dir, 'read-models.db'))
+  other.exec("CREATE TRIGGER refuse BEFORE DELETE ON collections BEGIN SELECT RAISE(ABORT, 'refused'); END")
+  const failure = await readModels.drop(spec, unread).catch((error: unknown) => error)
+  assert.ok(isAppError(failure), String(failure))
+  assert.is(await (await readModels.writer(spec)).checkpoint(), '1')
+  assert.is((await readModels.reader(spec).find(inEnv)).total, 3000)
+  other.exec('DROP TRIGGER refuse')
+  other.close()
+  await readModels.drop(spec, unread)
+  assert.equal(await readModels.versions(), [])
   await readModels.close()
 })
 

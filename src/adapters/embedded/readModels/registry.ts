@@ -79,13 +79,26 @@ export class Registry {
       .map(registeredOf)
   }
 
-  /** Durable when it returns: a side file may be removed afterwards. */
-  remove(version: Version): void {
-    this.#durably(() => this.#remove(version))
+  /**
+   * Removes a version; its table is one of those that no collection has. Returns its former row, or null if there is none. Durable
+   * when it returns: the table or the side file may be removed afterwards.
+   */
+  remove(version: Version): Registered | null {
+    const found = this.find(version)
+    if (!found) return null
+    this.#durably(() => {
+      this.#remove(version)
+      this.#leaveTable(found)
+    })
+    return found
   }
 
   #remove({ name, version }: Version): void {
     this.#db.prepare('DELETE FROM collections WHERE name = ? AND version = ?').run(name, version)
+  }
+
+  #leaveTable({ side, stored_as }: Registered): void {
+    if (side === null) this.#db.prepare('INSERT INTO replaced VALUES (?)').run(stored_as)
   }
 
   #durably(work: () => void): void {
@@ -139,7 +152,7 @@ export class Registry {
           'UPDATE collections SET spec = ?, stored_as = ?, side = ?, checkpoint = ? WHERE name = ? AND version = ?',
         )
         .run(JSON.stringify(spec), next.stored_as, next.side, next.checkpoint, name, number)
-      if (current.side === null) this.#db.prepare('INSERT INTO replaced VALUES (?)').run(current.stored_as)
+      this.#leaveTable(current)
     })
     return current
   }

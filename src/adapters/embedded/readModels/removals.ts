@@ -40,8 +40,12 @@ export class Removals {
     this.#dropped = dropped
   }
 
-  version(version: Version): Promise<void> {
-    return this.#later(() => this.#drop(version))
+  /** Rejects if the version is still there. It is gone at once, so that nothing continues it with a part of its documents. */
+  async version(version: Version): Promise<void> {
+    const former = await this.#next(() => this.#remove(version)).catch((error: unknown) =>
+      this.#guard.refuse(error),
+    )
+    if (former) await this.replaced(former)
   }
 
   replaced(former: Replaced): Promise<void> {
@@ -63,9 +67,18 @@ export class Removals {
     await this.#dropping
   }
 
+  /** What fails is repeated after the next open. */
   #later(drop: () => Promise<void>): Promise<void> {
-    this.#dropping = this.#dropping.then(drop).catch((error: unknown) => this.#guard.noteDamage(error))
-    return this.#dropping
+    return this.#next(drop).catch((error: unknown) => this.#guard.noteDamage(error))
+  }
+
+  #next<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#dropping.then(work)
+    this.#dropping = done.then(
+      () => {},
+      () => {},
+    )
+    return done
   }
 
   #shrink(db: Kept['db']): Promise<void> {
@@ -87,17 +100,12 @@ export class Removals {
     if (!signal.aborted) this.#tables.registry.forgetReplaced(stored_as)
   }
 
-  async #drop(version: Version): Promise<void> {
-    const { signal } = this.#leaving
+  async #remove(version: Version): Promise<Replaced | null> {
     const { registry } = this.#tables
-    const found = registry.find(version)
-    const { stored_as = tableName(version), side = null } = found ?? {}
-    await this.#tables.opened(version)?.unread(signal)
+    await this.#tables.opened(version)?.unread(this.#leaving.signal)
+    const found = registry.remove(version)
     this.#tables.forget(version)
     if (!found?.is_filling) this.#dropped.add(tableName(version)) // no reader has seen one that a thread fills
-    if (side === null) await this.#dropSlowly(stored_as)
-    if (signal.aborted) return
-    registry.remove(version)
-    if (side !== null) await this.#sides.remove(side)
+    return found
   }
 }
