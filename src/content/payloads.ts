@@ -92,12 +92,6 @@ export class Payloads {
     const chunks = content[Symbol.asyncIterator]()
     const first: Buffer[] = []
     let size = 0
-    while (size <= inlineBytes) {
-      const next = await chunks.next()
-      if (next.done) return Buffer.concat(first)
-      first.push(next.value)
-      size += next.value.length
-    }
     const hash = createHash('sha256')
     let arrived = 0
     const all = async function* (): AsyncGenerator<Buffer> {
@@ -113,9 +107,19 @@ export class Payloads {
       hash.update(chunk)
       return chunk
     }
-    const key = `${folderOf(env_id, this.#now())}${newId()}.bin`
-    const stored = await this.#blobs.put(key, all())
-    return { key, size: stored.size, sha256: hash.digest('hex') }
+    try {
+      while (size <= inlineBytes) {
+        const next = await chunks.next()
+        if (next.done) return Buffer.concat(first)
+        first.push(next.value)
+        size += next.value.length
+      }
+      const key = `${folderOf(env_id, this.#now())}${newId()}.bin`
+      const stored = await this.#blobs.put(key, all())
+      return { key, size: stored.size, sha256: hash.digest('hex') }
+    } finally {
+      await chunks.return?.() // a refused put may have read nothing, and the content has memory until it is closed
+    }
   }
 
   /** Removes bytes that no fact references. */

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { Static } from 'typebox'
+import { BODIES_BYTES, STREAMED_BYTES } from '../../src/api/http/memory.ts'
 import type { OrgUsage } from '../../src/api/schemas.ts'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
@@ -70,6 +71,9 @@ export const deep = fn({ 'on-event': 'deep' }, async () => [
 export const hook = fn({ webhook: { service: 's', path: '/hook' } }, () => 'ran')
 `
 
+/** Large webhooks that the memory for the bodies of one organization admits. */
+const WEBHOOKS_AT_A_TIME = BODIES_BYTES / 2 / STREAMED_BYTES
+
 const { free, starter, pro, scale } = termsOf
 const dataDir = tempDir()
 const [fresh] = await plantOrg(dataDir, 'starter', [])
@@ -80,6 +84,9 @@ const [outOfRuns] = await plantOrg(dataDir, 'free', attempts)
 /** The bytes of the function `deep` before its second child: its event, and the input and result of its first child. */
 const LAST_BYTES = 'null'.length + '[1,2]'.length + '3'.length
 const [outOfCalls] = await plantOrg(dataDir, 'scale', [kept(scale.limits.call_storage_bytes - LAST_BYTES)])
+/** Room for a run, and for no webhook with `LARGE_BODY`. */
+const [almostFull] = await plantOrg(dataDir, 'scale', [kept(scale.limits.call_storage_bytes - (20 << 10))])
+const LARGE_BODY = 'x'.repeat(40 << 10)
 const [fullOfFiles] = await plantOrg(dataDir, 'scale', [stored('large', scale.limits.storage_bytes - 10)])
 const server = await startServer({ dataDir })
 const apiOf = (planted: { key: string } | undefined): Api => openApi(server.url, planted?.key ?? '')
@@ -271,6 +278,18 @@ quota('call_storage_bytes: starting a run is refused, through the API and in use
 
   assert.is((await publish(api, 'svc:cancel', { run_id: run?.run_id })).event_type, 'svc:cancel')
   assert.ok((await usageOf(api)).usage_percent.call_storage > 100)
+})
+
+quota('a large webhook that is refused leaves the memory for bodies to the next one', async () => {
+  const api = apiOf(almostFull)
+  await deploy(api, 'jobs', { 'jobs.js': FUNCTIONS })
+  const [webhook] = (await api.page<Webhook>('/projects/jobs/webhooks')).data
+  const send = () => api.send('POST', webhook?.url ?? '', { body: LARGE_BODY })
+  await refused(send)
+  for (let n = 0; n < WEBHOOKS_AT_A_TIME; n++) {
+    const { status, code, message } = refusal(await send())
+    assert.equal([n, status, code], [n, 403, 'quota_exceeded'], message)
+  }
 })
 
 quota('a refusal is not stored under an Idempotency-Key, because the plan may be raised', async () => {

@@ -132,6 +132,49 @@ payloads('may be nested deeply', async ({ payloads }) => {
   assert.ok(JSON.stringify(await payloads.load(await payloads.keep(JSON.parse(text), env))) === text)
 })
 
+const REFUSED = new Error('refused')
+const CHUNK = Buffer.alloc(LIMIT)
+
+/** Content of two chunks, and whether it was closed. */
+const content = () => {
+  let isClosed = false
+  const chunks = async function* (): AsyncGenerator<Buffer> {
+    try {
+      yield await Promise.resolve(CHUNK)
+      yield CHUNK
+    } finally {
+      isClosed = true
+    }
+  }
+  return { chunks: chunks(), isClosed: () => isClosed }
+}
+
+/** Blobs that refuse a put after they have read some of its chunks. */
+const refusingAfter = (count: number): Blobs =>
+  ({
+    put: async (_: string, bytes: AsyncIterable<Uint8Array>) => {
+      const reading = bytes[Symbol.asyncIterator]()
+      for (let n = 0; n < count; n++) await reading.next()
+      throw REFUSED
+    },
+  }) as unknown as Blobs
+
+for (const read of [0, 1, 2])
+  payloads(`of unknown size is closed when the blobs refuse it after ${read} chunks`, async () => {
+    const { chunks, isClosed } = content()
+    const stored = new Payloads(refusingAfter(read)).keepBytes(chunks, 10, env)
+    assert.is(await stored.catch((error: unknown) => error), REFUSED)
+    assert.ok(isClosed())
+  })
+
+payloads('of unknown size is closed when the plan has no room for it', async ({ payloads }) => {
+  const { chunks, isClosed } = content()
+  const room = { cover: () => Promise.reject(REFUSED), release: () => {} }
+  const stored = payloads.keepBytes(chunks, 10, env, room)
+  assert.is(await stored.catch((error: unknown) => error), REFUSED)
+  assert.ok(isClosed())
+})
+
 payloads('of nothing are null', async ({ payloads }) => assert.is(await payloads.load({}), null))
 payloads('keeps a key __proto__', async ({ payloads }) => {
   const text = `{"__proto__":{"a":"${'x'.repeat(LIMIT)}"}}`

@@ -2,7 +2,7 @@ import { ByteBudget } from '../../loops/byteBudget.ts'
 import type { Directory } from '../../projections/directory.ts'
 
 /** Bytes of request bodies that are read at a time. */
-const BODIES_BYTES = 32 << 20
+export const BODIES_BYTES = 32 << 20
 /** Bytes of values that are parsed at a time: bodies, pages of lists, results of webhooks. */
 const VALUES_BYTES = 64 << 20
 /** A request waits this long for memory. */
