@@ -53,6 +53,7 @@ export const answerCall = async (
     calling,
     () => storedOrRefused(calling, call),
     (client, stored) => serveCall(client, stored, { calling, id, token }),
+    (stored) => 'stored' in stored && stored.stored.release(),
   )
   return null
 }

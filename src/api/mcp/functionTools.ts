@@ -72,7 +72,7 @@ interface Call {
 /** What a call needs of its request after its input is stored. */
 export type Calling = Pick<Ask, 'deps' | 'credential' | 'caller'>
 
-/** Stores the input of a call of a function. `resultOfCall` must follow. Rejects with an `AppError`. */
+/** Stores the input of a call of a function. `resultOfCall` or `release` must follow. Rejects with an `AppError`. */
 export const storeFunctionCall = (
   { deps, credential, caller }: Calling,
   { tool, input, id, session }: Call,

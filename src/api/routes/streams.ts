@@ -35,19 +35,24 @@ const resumeAt = ({ ctx }: Pick<Ask, 'ctx'>, from: string | undefined): string |
 
 /**
  * Replies with a live stream, which counts as open until its connection ends. `prepare` may still reject; `serve` writes
- * the events. If it fails, the stream ends: its client continues after an outage, and a defect is logged.
+ * the events. If it fails, the stream ends: its client continues after an outage, and a defect is logged. If the client left
+ * before `serve`, `abandon` is called instead.
  */
 export const openStream = async <T>(
   ask: Pick<Ask, 'ctx' | 'deps' | 'credential' | 'hold' | 'request_id'>,
   prepare: () => Promise<T>,
   serve: (client: SseReply, prepared: T) => Promise<void>,
+  abandon?: (prepared: T) => void,
 ): Promise<typeof own> => {
   const { ctx, deps, credential, request_id } = ask
   const leave = deps.openCounts.enter(credential.env_id, 'streams')
   ctx.res.once('close', leave)
   try {
     const prepared = await prepare()
-    if (ctx.res.closed) throw new AppError('unavailable', 'The client left before the reply')
+    if (ctx.res.closed) {
+      abandon?.(prepared)
+      throw new AppError('unavailable', 'The client left before the reply')
+    }
     const client = new SseReply(ctx)
     ask.hold({ gone: client.gone, end: () => client.end() })
     void serve(client, prepared).catch((error: unknown) => {

@@ -47,7 +47,7 @@ export interface Progress {
 }
 
 /**
- * Stores the input of a call. `runStored` must follow. Rejects with `quota_exceeded`, or with `conflict` if the session
+ * Stores the input of a call. `runStored` or `release` must follow. Rejects with `quota_exceeded`, or with `conflict` if the session
  * has used the id of the request.
  */
 export const storeCall = async (
