@@ -55,6 +55,11 @@ export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> exten
   readonly once: <T>(request: unknown, work: (newId: NewId) => Promise<T>) => Promise<T>
   /** Ends an open reply when the credential ends or no longer permits the request. */
   readonly hold: (reply: { readonly gone: AbortSignal; readonly end: () => void }) => void
+  /**
+   * Empties the body, or the part of it that contains its large values, and gives its memory back. A handler that still
+   * waits calls this when it needs neither: functions that wait keep the body, so it would remain in memory.
+   */
+  readonly forget: (part: object) => void
 }
 
 /** The reply of a handler (SPEC.md, Response envelope). */

@@ -22,6 +22,7 @@ const HOSTILE = `
   export const text = (mib) => 'x'.repeat(Math.floor(mib * (1 << 20)))
   export const waits = fn({ 'on-event': 'waits', timeout: 60000 }, () => new Promise((r) => setTimeout(r, 50000)))
   export const sleeps = fn({ mcp: { service: 'memory', description: 'Sleeps' }, timeout: 60000 }, () => new Promise((r) => setTimeout(r, 50000)))
+  export const naps = fn({ mcp: { service: 'memory', description: 'Naps' }, timeout: 60000 }, () => new Promise((r) => setTimeout(r, 15000)))
   const list = (of) => Array.from({ length: 32 }, of)
   export const fails = fn({ 'on-event': 'fails' }, () => {
     throw Object.assign(new Error('many'), Object.fromEntries('abcdefgh'.split('').map((name) => [name, list(() => list(() => ({})))])))

@@ -135,4 +135,25 @@ memorySuite('memory of the service: bodies', [
       return statuses(got.map(async (reply) => reply))
     },
   },
+  {
+    id: 'B/08-bodies/waiting-calls',
+    attempt:
+      'wait for thirty calls of a function that sleeps: each had a mebibyte of small objects, ten an Idempotency-Key',
+    severity: 'critical',
+    tried: async ({ api }) => {
+      const many = smallObjects(340_000)
+      const call = (headers = {}) =>
+        api.send('POST', '/functions/memory/main%2Fnaps?wait=15', { body: `{"args":[${many}]}`, headers })
+      const params = `{"name":"memory_main_naps","arguments":{"a":${many}}}`
+      const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
+      const replies: Promise<{ status: number }>[] = []
+      for (let n = 0; n < 10; n++)
+        replies.push(
+          call(),
+          call({ 'Idempotency-Key': newId() }),
+          api.send('POST', `${api.url}/mcp`, { body }),
+        )
+      return statuses(replies)
+    },
+  },
 ])

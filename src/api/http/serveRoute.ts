@@ -92,7 +92,11 @@ const serveCredential =
     if (counted) await counted
     const owner = deps.memory.ownerOf(credential.env_id)
     const { done, ...request } = await validated(route, deps, ctx, { of: deps.memory, owner })
-    const work = { route, deps, request }
+    const forget = (part: object) => {
+      for (const name of Object.keys(part)) Reflect.deleteProperty(part, name)
+      done?.()
+    }
+    const work = { route, deps, request, forget }
     try {
       if (!asksForPast(request.query)) return await serveAs(credential, work)
       await holding(deps.memory.values, { owner, bytes: PAST_BYTES }, () => serveAs(credential, work))
@@ -121,11 +125,16 @@ export const credentialCause = (
 
 const serveAs = async (
   credential: Credential,
-  { route, deps, request }: { route: CredentialRoute; deps: ApiDeps; request: PublicAsk },
+  {
+    route,
+    deps,
+    request,
+    forget,
+  }: { route: CredentialRoute; deps: ApiDeps; request: PublicAsk; forget: Ask['forget'] },
 ): Promise<void> => {
   const cause = credentialCause(request.ctx, credential, deps)
   const once: Once = (content, work) => onceFor(request, route, { id: credential.id, cause }, content, work)
-  const asked = { ...request, credential, once, hold: holdOf(route, credential, request) }
+  const asked = { ...request, credential, once, forget, hold: holdOf(route, credential, request) }
   await demandNeeds(route, asked)
   const askedBy = (ids: NewId): Ask => ({ ...asked, caller: { cause, newId: ids } })
   if (route.demand) await route.demand(askedBy(newId))

@@ -21,16 +21,32 @@ import { failure, mayUse, resultOf, type ToolResult } from './tool.ts'
 /** Answers `tools/call`. Null: the answer is a stream, which has begun. */
 export const answerCall = async (
   ask: Ask,
-  { id, params }: RpcRequest,
+  request: RpcRequest,
   session: string | undefined,
 ): Promise<Answer | null> => {
-  const { name, arguments: input = {}, _meta: meta } = params
+  const begun = await begin(ask, request, session)
+  if (!begun || !('stored' in begun)) return begun
+  ask.forget(request.params)
+  return { result: await resultFor(() => resultOfCall(ask, begun.stored)) }
+}
+
+/**
+ * Answers a call, or stores it. An own function, because a function that waits keeps the arguments, and those of a stored
+ * call are not needed any more.
+ */
+const begin = async (
+  ask: Ask,
+  { id, params }: RpcRequest,
+  session: string | undefined,
+): Promise<Answer | { readonly stored: StoredCall } | null> => {
+  const { name, arguments: input = {} } = params
   if (typeof name !== 'string') return invalidParams(`name: expected the name of a tool, got ${shown(name)}`)
   if (!isObject(input)) return invalidParams(`arguments: expected an object, got ${shown(input)}`)
-  const token = isObject(meta) ? meta['progressToken'] : undefined
+  const token = tokenIn(params)
   if (token !== undefined && !isRequestId(token))
     return invalidParams(`_meta.progressToken: expected a text or a whole number, got ${shown(token)}`)
   const api = apiTools.find((tool) => tool.name === name && mayUse(tool, ask.credential))
+  if (api?.readOnly) ask.forget(params) // a list takes the same memory, and must not wait for that of its own request
   if (api) return { result: await resultFor(async () => resultOf(await api.call(ask, input))) }
   const tool = toolFor(ask.deps, ask.credential, name)
   // A tool that the credential may not call looks like one that does not exist.
@@ -44,10 +60,10 @@ export const answerCall = async (
   if (mistake !== undefined) return { result: failure(mistake) }
   const call = { tool, input, id, session }
   const takesStream = ask.ctx.get('Accept').includes('text/event-stream')
-  if (token === undefined || !takesStream)
-    return {
-      result: await resultFor(async () => resultOfCall(ask, await storeFunctionCall(ask, call))),
-    }
+  if (token === undefined || !takesStream) {
+    const stored = await storedOrRefused(ask, call)
+    return 'refused' in stored ? { result: stored.refused } : stored
+  }
   const calling = callingOf(ask, tool.fn.mcp?.service ?? '')
   await openStream(
     calling,
@@ -57,6 +73,9 @@ export const answerCall = async (
   )
   return null
 }
+
+const tokenIn = ({ _meta: meta }: RpcRequest['params']): unknown =>
+  isObject(meta) ? meta['progressToken'] : undefined
 
 /** What a stream needs of its request: not the body, whose memory is given back when the stream has begun. */
 type StreamedCalling = Calling & Parameters<typeof openStream>[0]

@@ -74,6 +74,9 @@ export const routeIn = (routes: readonly CredentialRoute[], operationId: string)
   throw new AppError('internal_server_error', `Expected an endpoint ${operationId} for credentials`)
 }
 
+/** The body of a tool is not that of the request, and the arguments of the tool remain until it returns. */
+const forget = (): void => {}
+
 /** Does what an endpoint does, with its validation and its permissions. Values of the query are texts. */
 export const use = async (
   route: CredentialRoute,
@@ -91,6 +94,7 @@ export const use = async (
     params,
     query: route.checkQuery(texts),
     body: route.checkBody?.(body),
+    forget,
   }
   await demandNeeds(route, asked)
   if (route.demand) await route.demand(asked)

@@ -1,10 +1,26 @@
 import Type from 'typebox'
 import { evaluate } from '../../commands/runs/evaluate.ts'
+import type { RunDoc } from '../../projections/runs.ts'
 import { presentRun } from '../present/run.ts'
-import { item, route } from '../route.ts'
+import { type Ask, item, route } from '../route.ts'
 import { Run } from '../schemas.ts'
 import { REPL_PATTERN } from '../schemas/patterns.ts'
 import { projectPaths } from './projects.ts'
+
+/** Evaluates the code of a request. Its handler does not keep the code while it waits. */
+const evaluated = ({
+  params: { project },
+  body,
+  deps,
+  caller,
+  credential,
+  forget,
+}: Ask<{ project: string }, unknown, { code: string; repl_id?: string }>): Promise<RunDoc> => {
+  const { code, repl_id } = body
+  const timeoutMs = deps.webhookTimeoutMs
+  const onStored = () => forget(body)
+  return evaluate(deps, { project, code, repl_id, timeoutMs, credential, onStored }, caller)
+}
 
 export const evalRoutes = [
   route({
@@ -25,10 +41,6 @@ export const evalRoutes = [
     example: { code: "await run('greetings/add', 1, 2)" },
     errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: Run },
-    handle: async ({ params: { project }, body, deps, caller, credential }) => {
-      const { code, repl_id } = body
-      const input = { project, code, repl_id, timeoutMs: deps.webhookTimeoutMs, credential }
-      return item(presentRun(await evaluate(deps, input, caller), deps.payloads), 201)
-    },
+    handle: async (ask) => item(presentRun(await evaluated(ask), ask.deps.payloads), 201),
   }),
 ]

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { publishEvent } from '../../commands/events/publishEvent.ts'
-import { callAndWait } from '../../commands/runs/callAndWait.ts'
+import { callAndWait, type CalledRun } from '../../commands/runs/callAndWait.ts'
 import { AppError } from '../../errors.ts'
 import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
 import { payloadOf } from '../../events/payload.ts'
@@ -21,6 +21,26 @@ const control =
     const { event } = await publishEvent(deps, { event_type, event_data: { run_id }, source: 'api' }, caller)
     return item(event, 201)
   }
+
+/** Calls a function. Its handler does not keep the arguments while it waits. */
+const called = (
+  {
+    params: { project, ref },
+    query: { wait },
+    body,
+    deps,
+    caller,
+    forget,
+  }: Ask<{ project: string; ref: string }, { wait: number }, { args?: unknown[] }>,
+  gone: AbortSignal,
+): Promise<CalledRun> => {
+  demandRef('ref', ref)
+  return callAndWait(deps, { project, ref, args: body.args ?? [] }, caller, {
+    waitMs: wait * 1000,
+    gone,
+    onStored: () => forget(body),
+  })
+}
 
 /** Seconds that a caller may wait: proxies end requests that take longer. */
 const LONGEST_WAIT_S = 60
@@ -81,14 +101,13 @@ export const runControlRoutes = [
       description: 'The run has ended',
       also: { status: 202, description: 'The run has not ended', headers: { Location: 'Path of the run' } },
     },
-    handle: async ({ params: { project, ref }, query: { wait }, body, deps, caller, ctx }) => {
-      demandRef('ref', ref)
+    handle: async (ask) => {
+      const { deps, ctx } = ask
       const gone = new AbortController()
       const leave = () => gone.abort()
       ctx.res.once('close', leave)
       try {
-        const called = { project, ref, args: body.args ?? [], waitMs: wait * 1000 }
-        const { ending, ...ids } = await callAndWait(deps, called, caller, gone.signal)
+        const { ending, ...ids } = await called(ask, gone.signal)
         if (!ending) {
           const headers = { Location: `/v1/runs/${ids.run_id}` }
           return item({ ...ids, status: null, result: null }, 202, headers)

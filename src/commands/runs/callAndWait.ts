@@ -17,27 +17,50 @@ export interface CalledRun {
   readonly ending: Ending | null
 }
 
+interface FunctionCall {
+  readonly project: string
+  readonly ref: string
+  readonly args: readonly unknown[]
+}
+
+interface Waiting {
+  readonly waitMs: number
+  readonly gone: AbortSignal
+  /** Is called when the arguments are stored. The wait that follows does not keep them. */
+  readonly onStored: () => void
+}
+
 /**
  * Starts a background run of a deployed function of a project and waits for its end. Rejects with `not_found` or
  * `quota_exceeded`.
  */
-export const callAndWait = async (
+export const callAndWait = (
   deps: Deps,
-  {
-    project: named,
-    ref,
-    args,
-    waitMs,
-  }: {
-    readonly project: string
-    readonly ref: string
-    readonly args: readonly unknown[]
-    readonly waitMs: number
-  },
+  call: FunctionCall,
   caller: Caller,
-  gone: AbortSignal,
+  waiting: Waiting,
+): Promise<CalledRun> => endOf(deps, store(deps, call, caller), waiting)
+
+/** An own function, because a function that waits keeps its arguments, and those of the call are not needed any more. */
+const endOf = async (
+  deps: Deps,
+  stored: ReturnType<typeof store>,
+  { waitMs, gone, onStored }: Waiting,
 ): Promise<CalledRun> => {
-  const { views, stopping } = deps
+  const { revision: after, ...ids } = await stored
+  onStored()
+  if (waitMs === 0) return { ...ids, ending: null }
+  const signal = AbortSignal.any([AbortSignal.timeout(waitMs), deps.stopping, gone])
+  return { ...ids, ending: await awaitEnding(deps, { ...ids, after }, { signal }) }
+}
+
+/** Publishes the event that starts the run. */
+const store = async (
+  deps: Deps,
+  { project: named, ref, args }: FunctionCall,
+  caller: Caller,
+): Promise<Omit<CalledRun, 'ending'> & { readonly revision: number }> => {
+  const { views } = deps
   const { env_id } = caller.cause
   await views.settled('builds', 'projects')
   const found = projectFor(views.directory, env_id, named)
@@ -49,9 +72,5 @@ export const callAndWait = async (
   const event_data = { fn: ref, args, project: project_id }
   const { event, revision } = await storeEvent(deps, { event_type: CALL, event_data, source: 'api' }, caller)
   const { event_id, stream_id } = event
-  const run_id = runIdOf(event_id, deployed)
-  if (waitMs === 0) return { run_id, event_id, stream_id, ending: null }
-  const signal = AbortSignal.any([AbortSignal.timeout(waitMs), stopping, gone])
-  const ending = await awaitEnding(deps, { run_id, stream_id, after: revision }, { signal })
-  return { run_id, event_id, stream_id, ending }
+  return { run_id: runIdOf(event_id, deployed), event_id, stream_id, revision }
 }

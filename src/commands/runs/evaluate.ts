@@ -8,28 +8,39 @@ import { requestRun } from './requestRun.ts'
 type Deps = Parameters<typeof requestRun>[0] &
   Pick<CommandDeps, 'views'> & { readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'> }
 
+interface Evaluation {
+  readonly project: string
+  readonly code: string
+  readonly repl_id?: string | undefined
+  readonly timeoutMs: number
+  readonly credential: Pick<Credential, 'kind' | 'id' | 'granted'>
+  /** Is called when the code is stored. The wait that follows does not keep it. */
+  readonly onStored?: () => void
+}
+
 /**
  * Evaluates code with the live build of a project, or with the deployed one, and returns its run (SPEC.md, Builds).
  * The code may do what the credential may do. Evaluations of a credential with the same `repl_id` share declarations. Rejects with `not_found`, `quota_exceeded`, or
  * `unavailable` when no worker began in time.
  */
-export const evaluate = async (
+export const evaluate = (deps: Deps, evaluation: Evaluation, caller: Caller): Promise<RunDoc> =>
+  endOf(deps, request(deps, evaluation, caller))
+
+/** An own function, because a function that waits keeps its arguments, and the code is not needed any more. */
+const endOf = async ({ views }: Deps, ended: Promise<{ readonly run_id: string }>): Promise<RunDoc> => {
+  const { run_id } = await ended
+  await views.settled('runs')
+  const run = await views.runs.get(run_id)
+  if (!run) throw new AppError('unavailable', 'No worker began the evaluation in time')
+  return run
+}
+
+/** Resolves when the run has ended. */
+const request = async (
   deps: Deps,
-  {
-    project: named,
-    code,
-    repl_id,
-    timeoutMs,
-    credential,
-  }: {
-    project: string
-    code: string
-    repl_id?: string | undefined
-    timeoutMs: number
-    credential: Pick<Credential, 'kind' | 'id' | 'granted'>
-  },
+  { project: named, code, repl_id, timeoutMs, credential, onStored }: Evaluation,
   caller: Caller,
-): Promise<RunDoc> => {
+): ReturnType<typeof requestRun> => {
   const { views, quotas } = deps
   const { env_id } = caller.cause
   await views.settled('builds', 'projects')
@@ -38,7 +49,7 @@ export const evaluate = async (
   if (!build)
     throw new AppError('not_found', 'The project has no live or deployed build to evaluate code with')
   await quotas.checkRun(env_id)
-  const { run_id } = await requestRun(
+  return requestRun(
     deps,
     {
       run: {
@@ -51,11 +62,8 @@ export const evaluate = async (
         evaluator: { kind: credential.kind, id: credential.id, permissions: [...credential.granted] },
       },
       input: { kind: 'args', value: [] },
+      ...(onStored && { onStored }),
     },
     caller,
   )
-  await views.settled('runs')
-  const run = await views.runs.get(run_id)
-  if (!run) throw new AppError('unavailable', 'No worker began the evaluation in time')
-  return run
 }

@@ -33,11 +33,17 @@ export type RunToRequest = Omit<RunPlan, 'run_id' | 'stream_id' | 'attempt' | 'i
 /**
  * Requests a run in a stream of its own and waits for its end. `ending` is null if the time was over first, or `gone`;
  * the run then continues. The worker of this process claims the run in the same append. Otherwise the run is offered to
- * another worker (for a REPL always the same one).
+ * another worker (for a REPL always the same one). `onStored` is called when the request is stored; the wait that follows
+ * keeps neither the run nor its input.
  */
 export const requestRun = (
   deps: Deps,
-  { run, input, gone }: { run: RunToRequest; input: RunInput; gone?: AbortSignal | undefined },
+  {
+    run,
+    input,
+    gone,
+    onStored,
+  }: { run: RunToRequest; input: RunInput; gone?: AbortSignal | undefined; onStored?: () => void },
   { cause, newId }: Caller,
 ): Promise<Requested> => {
   const run_id = newId('run')
@@ -53,7 +59,7 @@ export const requestRun = (
   const over = overAfter(run.timeout + BEYOND_TIMEOUT_MS, deps.stopping)
   const signal = gone ? AbortSignal.any([over.signal, gone]) : over.signal
   const wanted = { plan, input, cause, now: clock.iso() }
-  return endOf({ run_id, stream_id }, request(deps, wanted, signal)).finally(() => over.clear())
+  return endOf({ run_id, stream_id }, request(deps, wanted, signal), onStored).finally(() => over.clear())
 }
 
 interface Requested {
@@ -66,8 +72,10 @@ interface Requested {
 const endOf = async (
   ids: Pick<Requested, 'run_id' | 'stream_id'>,
   requested: Promise<{ readonly ending: Promise<Ending | null> }>,
+  onStored?: () => void,
 ): Promise<Requested> => {
   const { ending } = await requested
+  onStored?.()
   return { ...ids, ending: await ending }
 }
 
@@ -78,7 +86,9 @@ const request = async (
   signal: AbortSignal,
 ): Promise<{ readonly ending: Promise<Ending | null> }> => {
   const { plan, cause } = wanted
-  const ended = (onFact?: () => void) => endingOf(deps, plan, { signal, onFact })
+  const { run_id, stream_id } = plan
+  const ended = (onFact?: () => void) =>
+    awaitEnding(deps, { run_id, stream_id, after: REQUESTED_AT }, { signal, onFact })
   const here = deps.claimer?.hasRoom(cause.env_id) ? deps.claimer : null
   const isSession = sessionOf(wanted) !== undefined
   if ((!here || isSession || here.isFullFor(cause.env_id)) && deps.offers?.make(wanted)) {
@@ -95,12 +105,6 @@ const request = async (
   else await storeRequest(deps, wanted)
   return { ending: ended() }
 }
-
-const endingOf = (
-  deps: Deps,
-  { run_id, stream_id }: RunPlan,
-  until: { readonly signal: AbortSignal; readonly onFact: (() => void) | undefined },
-) => awaitEnding(deps, { run_id, stream_id, after: REQUESTED_AT }, until)
 
 /**
  * Stores the request of a run, with its claim if a worker is given. Resolves with the stored fact; null when a node has
