@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -8,8 +8,9 @@ import { demandWrite } from '../../commands/files/demandWrite.ts'
 import { beginUpload } from '../../commands/files/beginUpload.ts'
 import { completeUpload } from '../../commands/files/completeUpload.ts'
 import { checkPart, putPart } from '../../commands/files/putPart.ts'
-import { type KnownUpload, noUpload, uploadFor } from '../../commands/files/uploadFor.ts'
+import { type KnownUpload, noUpload, pendingUpload, uploadFor } from '../../commands/files/uploadFor.ts'
 import { checkedContentType, checkedPath, MEDIA_TYPE_RULES, PATH_RULES } from '../../content/fileChecks.ts'
+import { withContent } from '../../disk/withContent.ts'
 import { isAppError } from '../../errors.ts'
 import type { Part, Upload } from '../../events/upload.ts'
 import { newId } from '../../ids.ts'
@@ -61,7 +62,7 @@ async function* atMost(content: AsyncIterable<Buffer>, part_number: number): Asy
 const receivePart = async (ask: Ask<{ upload_id: string; part_number: string }>): Promise<Part> => {
   const { ctx, deps, params, caller } = ask
   const { upload_id } = params
-  await uploadOf(ask)
+  await pendingUpload(deps, caller.cause.env_id, { upload_id })
   const part_number = /^\d{1,6}$/.test(params.part_number) ? Number(params.part_number) : 0
   const announced = announcedBytes(ctx)
   checkPart({ part_number, size: announced ?? 0 })
@@ -75,8 +76,9 @@ const receivePart = async (ask: Ask<{ upload_id: string; part_number: string }>)
   try {
     await pipeline(atMost(incoming(ctx.req), part_number), createWriteStream(spooled))
     const { size } = await stat(spooled)
-    const part = { upload_id, part_number, size, content: createReadStream(spooled) }
-    return await putPart(deps, part, caller.cause)
+    return await withContent(spooled, (content) =>
+      putPart(deps, { upload_id, part_number, size, content }, caller.cause),
+    )
   } finally {
     await rm(spooled, { force: true })
   }

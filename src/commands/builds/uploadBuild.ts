@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs'
+import { withContent } from '../../disk/withContent.ts'
 import { activeProject, admitBuild, buildExists, buildsOf, type KnownBuild } from '../../domain/project.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { payloadFields } from '../../events/payload.ts'
@@ -99,7 +99,7 @@ const storeBuild = async (
   quotas.checkCount(env_id, 'functionsPerBuild', functions.length)
   const storage_path = buildKey({ project_id, build_id, hash })
   const withZip: Reservation = { ...room, cover: (bytes) => room.cover(size + bytes) }
-  const putZip = () => blobs.put(storage_path, createReadStream(file))
+  const putZip = () => withContent(file, (zip) => blobs.put(storage_path, zip))
   const putList = () => payloads.keepList(functions, { key: functionsKey(storage_path) }, withZip)
   const kept = await putList()
   await putZip()

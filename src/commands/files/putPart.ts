@@ -8,7 +8,7 @@ import type { Part } from '../../events/upload.ts'
 import { MAX_PARTS } from '../../ports/blobs.ts'
 import { checkFileSize } from './checkFileQuota.ts'
 import type { CommandDeps } from '../deps.ts'
-import { noUpload, uploadFor, type UploadRef } from './uploadFor.ts'
+import { pendingUpload, type UploadRef } from './uploadFor.ts'
 
 /** SPEC.md, Limits. */
 export const MAX_PART_BYTES = 256 << 20
@@ -37,8 +37,7 @@ export const putPart = async (
 ): Promise<Part> => {
   checkPart({ part_number, size })
   const { env_id } = cause
-  const { status, upload, parts } = await uploadFor(deps, env_id, ref)
-  if (status !== 'pending') throw noUpload(ref.upload_id)
+  const { upload, parts } = await pendingUpload(deps, env_id, ref)
   let whole = size - (parts.get(part_number)?.size ?? 0)
   for (const part of parts.values()) whole += part.size
   checkFileSize(deps.quotas, env_id, whole)

@@ -38,4 +38,15 @@ export const uploadFor = async (
   return state
 }
 
+/** Reads an upload that accepts parts. Rejects with `not_found` for others, also for one that is complete. */
+export const pendingUpload = async (
+  deps: Pick<CommandDeps, 'aggregates' | 'store'>,
+  env_id: string,
+  ref: UploadRef,
+): Promise<KnownUpload> => {
+  const known = await uploadFor(deps, env_id, ref)
+  if (known.status !== 'pending') throw noUpload(ref.upload_id)
+  return known
+}
+
 export const noUpload = (upload_id: string): AppError => new AppError('not_found', `No upload ${upload_id}`)

@@ -15,6 +15,7 @@ import { derivedIdBeside, newId } from '../../../src/ids.ts'
 import type { Blobs } from '../../../src/ports/blobs.ts'
 import { functionsKey } from '../../../src/ports/runtime.ts'
 import { forwarding } from '../../support/forwarding.ts'
+import { openFilesIn } from '../../support/openFiles.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
 import { until } from '../../support/until.ts'
@@ -110,6 +111,18 @@ uploading('that is refused keeps the content of the same build, which was accept
     uploadBuild(refused, { project: 'shop', ...file, build_id }, caller),
   )
   for (const key of [accepted, functionsKey(accepted)]) assert.ok(await node.blobs.head(key), key)
+})
+
+uploading('whose zip the blobs refuse unread leaves no file open', async () => {
+  const blobs: Blobs = {
+    ...node.blobs,
+    async put() {
+      await until(() => openFilesIn(dir).length > 0)
+      throw new AppError('unavailable', 'refused')
+    },
+  }
+  await refusedWith('unavailable', () => uploadBuild({ ...deps, blobs }, { project: 'shop', ...one }, caller))
+  assert.equal(openFilesIn(dir), [])
 })
 
 uploading('that another organization makes with the same bytes has a zip of its own', async () => {
