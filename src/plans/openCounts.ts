@@ -57,6 +57,16 @@ export class OpenCounts {
       left = true
     }
   }
+
+  /** Counts one more while the work runs. Rejects with `rate_limit_exceeded` beyond the plan. */
+  async during<T>(env_id: string, what: keyof typeof WHAT, work: () => Promise<T>): Promise<T> {
+    const leave = this.enter(env_id, what)
+    try {
+      return await work()
+    } finally {
+      leave()
+    }
+  }
 }
 
 const add = (counts: Map<string, number>, key: string, by: number): void => {

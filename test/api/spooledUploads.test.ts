@@ -1,15 +1,18 @@
-import { readdirSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { type ClientRequest, request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
+import { termsOf } from '../../src/plans/plans.ts'
+import { upload } from '../support/build.ts'
 import type { Api } from '../support/http.ts'
 import { openFilesIn } from '../support/openFiles.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
+import { zipBuild } from '../support/zipBuild.ts'
 
 const dataDir = tempDir()
 const server = await spawnServer({ dataDir })
@@ -93,8 +96,21 @@ parts('whose upload is cancelled while it arrives leaves no file open', async ()
   assert.equal([openFiles(), spooled()], [[], []])
 })
 
-parts.after(() => {
-  for (const sent of open) sent.destroy()
-  return server.stop()
-})
+parts.after(() => open.forEach((sent) => sent.destroy()))
 parts.run()
+
+const builds = suite('an upload of a build')
+
+builds('that finds no room on the disk does not count as in progress afterwards', async () => {
+  await api.post('/projects', { name: 'shop' })
+  const zip = await zipBuild({ 'main.js': 'export const f = () => 1' })
+  rmSync(dir, { recursive: true }) // as on a full disk, nothing can be created there
+  for (let i = 0; i < termsOf.self_host.counts.buildUploads; i++)
+    assert.is((await upload(api, 'shop', zip)).status, 500)
+  mkdirSync(dir)
+  const { status, text: reply } = await upload(api, 'shop', zip)
+  assert.is(status, 201, reply)
+})
+
+builds.after(() => server.stop())
+builds.run()

@@ -37,6 +37,18 @@ open('is limited by its plan, in all its environments together', () => {
   assert.is(refusedAfter(counts, 'b'), 5)
 })
 
+open('counts while its work runs, also if that fails', async () => {
+  const counts = new OpenCounts({ env })
+  const work = Promise.withResolvers<string>()
+  const during = counts.during('a', 'streams', () => work.promise)
+  assert.is(counts.total('streams'), 1)
+  work.resolve('done')
+  assert.is(await during, 'done')
+  const failed = counts.during('a', 'streams', () => Promise.reject(new Error('failed')))
+  assert.is((await failed.catch((error: unknown) => error as Error)).toString(), 'Error: failed')
+  assert.is(counts.total('streams'), 0)
+})
+
 open('is counted for the environment and for the organization', () => {
   const counts = new OpenCounts({ env })
   const all = () => [

@@ -94,11 +94,19 @@ const presentUpload = ({ build, functions, ignored = [], warnings = [] }: Upload
   }
 }
 
-/** Reads the form and uploads the build, once for an `Idempotency-Key`. */
+/** Receives and stores a build, and counts it as an upload of the organization meanwhile. */
 const upload = async (ask: Ask<{ project: string }>): Promise<{ build: Upload; existed: boolean }> => {
-  await ask.deps.views.settled('builds')
-  const { project_id: project } = projectOf(ask)
-  const leave = ask.deps.openCounts.enter(ask.credential.env_id, 'buildUploads')
+  const { views, openCounts } = ask.deps
+  await views.settled('builds')
+  const { project_id } = projectOf(ask)
+  return openCounts.during(ask.credential.env_id, 'buildUploads', () => received(ask, project_id))
+}
+
+/** Reads the form and uploads the build, once for an `Idempotency-Key`. */
+const received = async (
+  ask: Ask<{ project: string }>,
+  project: string,
+): Promise<{ build: Upload; existed: boolean }> => {
   const scratch = await mkdtemp(join(ask.deps.scratchDir, 'form-'))
   try {
     const form = await readUpload(ask.ctx, scratch)
@@ -110,7 +118,6 @@ const upload = async (ask: Ask<{ project: string }>): Promise<{ build: Upload; e
     })
   } finally {
     await rm(scratch, { recursive: true, force: true })
-    leave()
   }
 }
 
