@@ -5,6 +5,7 @@ import { termsOf } from './plans.ts'
 const WHAT = {
   streams: 'open live streams; close one first',
   buildUploads: 'uploads of builds at a time; wait until one has ended',
+  spooledParts: 'parts without Content-Length at a time; send it, or wait until one has ended',
 } as const
 
 /** A refused client may try again after this time. */

@@ -38,6 +38,8 @@ export interface CountLimits {
   readonly streams: number
   /** Uploads of builds that are in progress at a time, on each node. */
   readonly buildUploads: number
+  /** Parts of unknown size that are received at a time, on each node: its disk has them before they are stored. */
+  readonly spooledParts: number
 }
 
 export interface PlanTerms {
@@ -74,6 +76,7 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       consumers: 20,
       streams: 20,
       buildUploads: 4,
+      spooledParts: 4,
     },
     requestsPerSecond: 5,
     changedBytesPerDay: 16 * MB,
@@ -99,6 +102,7 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       consumers: 50,
       streams: 100,
       buildUploads: 8,
+      spooledParts: 8,
     },
     requestsPerSecond: 20,
     changedBytesPerDay: 256 * MB,
@@ -124,6 +128,7 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       consumers: 100,
       streams: 500,
       buildUploads: 16,
+      spooledParts: 16,
     },
     requestsPerSecond: 100,
     changedBytesPerDay: 2 * GB,
@@ -149,6 +154,7 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       consumers: 500,
       streams: 2000,
       buildUploads: 32,
+      spooledParts: 32,
     },
     requestsPerSecond: null,
     changedBytesPerDay: 16 * GB,
@@ -174,6 +180,7 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       consumers: 1000,
       streams: 2000,
       buildUploads: 32,
+      spooledParts: 32,
     },
     requestsPerSecond: null,
     changedBytesPerDay: null,

@@ -3,20 +3,45 @@ import { type ClientRequest, request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
+import type { DomainEvent } from '../../src/events/index.ts'
 import { newId } from '../../src/ids.ts'
 import { termsOf } from '../../src/plans/plans.ts'
 import { upload } from '../support/build.ts'
-import type { Api } from '../support/http.ts'
+import { type Api, openApi } from '../support/http.ts'
 import { openFilesIn } from '../support/openFiles.ts'
+import { plantOrg } from '../support/plantOrg.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { zipBuild } from '../support/zipBuild.ts'
 
+const MB = 1 << 20
+/** Room that is left in an organization that is nearly full. */
+const LEFT = 12 * MB
+const { starter, self_host } = termsOf
+
+const nearlyFull: DomainEvent = {
+  type: 'FileStored',
+  file_id: newId(),
+  path: 'planted',
+  key: 'files/planted',
+  size: starter.limits.storage_bytes - LEFT,
+  etag: '"e"',
+  content_type: 'text/plain',
+  storage_backend: 'disk',
+  created_by_run_id: null,
+  updated_by_run_id: null,
+  created_at: '2026-05-01T10:00:00.000Z',
+  updated_at: '2026-05-01T10:00:00.000Z',
+}
+
 const dataDir = tempDir()
+const [full] = await plantOrg(dataDir, 'starter', [nearlyFull])
+const [limited] = await plantOrg(dataDir, 'starter', [])
 const server = await spawnServer({ dataDir })
 const { api, url } = server
+const apiOf = (planted: { key: string } | undefined): Api => openApi(url, planted?.key ?? '')
 
 const dir = join(dataDir, 'uploads')
 const spooled = (): string[] => readdirSync(dir)
@@ -96,6 +121,36 @@ parts('whose upload is cancelled while it arrives leaves no file open', async ()
   assert.equal([openFiles(), spooled()], [[], []])
 })
 
+parts('counts as storage of the plan while it arrives', async () => {
+  const as = apiOf(full)
+  const [first, second] = [await begin(as), await begin(as)]
+  const held = sendPart(as, first, 1, Buffer.alloc(7 * MB))
+  await until(() => spooledBytes() >= 7 * MB)
+  const refused = await putPart(as, second, 1, Buffer.alloc(6 * MB))
+  assert.is(refused.status, 403, refused.text)
+  assert.match(refused.text, '"quota_exceeded"')
+  held.end()
+  assert.is((await held.answer).status, 200)
+  await as.remove(`/files/uploads/${first}`)
+  assert.is((await putPart(as, second, 1, Buffer.alloc(6 * MB))).status, 200)
+})
+
+parts('is refused with 429 while as many arrive as the plan allows on a node', async () => {
+  const as = apiOf(limited)
+  const upload_id = await begin(as)
+  const most = starter.counts.spooledParts
+  const held = Array.from({ length: most }, (_, i) => sendPart(as, upload_id, i + 1, Buffer.from('x')))
+  await until(() => spooled().length === most)
+  const refused = await putPart(as, upload_id, most + 1, Buffer.from('x'))
+  assert.equal([refused.status, refused.retryAfter], [429, '5'], refused.text)
+  assert.match(refused.text, 'without Content-Length')
+  const announced = await as.send('PUT', `/files/uploads/${upload_id}/${most + 1}`, { body: 'x' })
+  assert.is(announced.status, 200)
+  for (const { end } of held) end()
+  for (const { answer } of held) assert.is((await answer).status, 200)
+  assert.is((await putPart(as, upload_id, most + 1, Buffer.from('x'))).status, 200)
+})
+
 parts.after(() => open.forEach((sent) => sent.destroy()))
 parts.run()
 
@@ -105,7 +160,7 @@ builds('that finds no room on the disk does not count as in progress afterwards'
   await api.post('/projects', { name: 'shop' })
   const zip = await zipBuild({ 'main.js': 'export const f = () => 1' })
   rmSync(dir, { recursive: true }) // as on a full disk, nothing can be created there
-  for (let i = 0; i < termsOf.self_host.counts.buildUploads; i++)
+  for (let i = 0; i < self_host.counts.buildUploads; i++)
     assert.is((await upload(api, 'shop', zip)).status, 500)
   mkdirSync(dir)
   const { status, text: reply } = await upload(api, 'shop', zip)

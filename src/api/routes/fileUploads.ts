@@ -1,16 +1,12 @@
-import { createWriteStream } from 'node:fs'
-import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import Type from 'typebox'
 import { abortUpload } from '../../commands/files/abortUpload.ts'
 import { demandWrite } from '../../commands/files/demandWrite.ts'
 import { beginUpload } from '../../commands/files/beginUpload.ts'
 import { completeUpload } from '../../commands/files/completeUpload.ts'
-import { checkPart, putPart } from '../../commands/files/putPart.ts'
+import { checkPart, putPart, putSpooledPart } from '../../commands/files/putPart.ts'
 import { type KnownUpload, noUpload, pendingUpload, uploadFor } from '../../commands/files/uploadFor.ts'
 import { checkedContentType, checkedPath, MEDIA_TYPE_RULES, PATH_RULES } from '../../content/fileChecks.ts'
-import { withContent } from '../../disk/withContent.ts'
 import { isAppError } from '../../errors.ts'
 import type { Part, Upload } from '../../events/upload.ts'
 import { newId } from '../../ids.ts'
@@ -51,37 +47,23 @@ const toWrite = {
   },
 }
 
-async function* atMost(content: AsyncIterable<Buffer>, part_number: number): AsyncGenerator<Buffer> {
-  let size = 0
-  for await (const chunk of content) {
-    checkPart({ part_number, size: (size += chunk.length) })
-    yield chunk
-  }
-}
-
 const receivePart = async (ask: Ask<{ upload_id: string; part_number: string }>): Promise<Part> => {
   const { ctx, deps, params, caller } = ask
   const { upload_id } = params
-  await pendingUpload(deps, caller.cause.env_id, { upload_id })
+  const { env_id } = caller.cause
+  await pendingUpload(deps, env_id, { upload_id })
   const part_number = /^\d{1,6}$/.test(params.part_number) ? Number(params.part_number) : 0
   const announced = announcedBytes(ctx)
   checkPart({ part_number, size: announced ?? 0 })
-  sendContinue(ctx)
+  const part = { upload_id, part_number, content: incoming(ctx.req) }
   if (announced !== null) {
-    const part = { upload_id, part_number, size: announced, content: incoming(ctx.req) }
-    return putPart(deps, part, caller.cause)
+    sendContinue(ctx)
+    return putPart(deps, { ...part, size: announced }, caller.cause)
   }
-  // The blobs require the size of a part before its first byte.
-  const spooled = join(deps.scratchDir, newId())
-  try {
-    await pipeline(atMost(incoming(ctx.req), part_number), createWriteStream(spooled))
-    const { size } = await stat(spooled)
-    return await withContent(spooled, (content) =>
-      putPart(deps, { upload_id, part_number, size, content }, caller.cause),
-    )
-  } finally {
-    await rm(spooled, { force: true })
-  }
+  return deps.openCounts.during(env_id, 'spooledParts', () => {
+    sendContinue(ctx)
+    return putSpooledPart(deps, { ...part, file: join(deps.scratchDir, newId()) }, caller.cause)
+  })
 }
 
 export const uploadRoutes = [
@@ -158,7 +140,7 @@ export const uploadRoutes = [
     summary: 'Upload a part',
     description:
       'A part has at most 256 MiB; every part except the last has at least 5 MiB. Another upload with the same number ' +
-      'replaces the part.',
+      'replaces the part. A plan limits how many parts without `Content-Length` are received at a time (429).',
     tag,
     needs: toWrite,
     rawBody: 'application/octet-stream',

@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
 import { clock } from '../../clock.ts'
-import type { FileQuota } from '../../content/fileQuota.ts'
+import { AHEAD_BYTES, type FileQuota } from '../../content/fileQuota.ts'
+import { withContent } from '../../disk/withContent.ts'
 import { AppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -21,46 +25,99 @@ export const checkPart = ({ part_number, size }: { part_number: number; size: nu
     throw new AppError('payload_too_large', `body: expected at most ${MAX_PART_BYTES} bytes, got ${size}`)
 }
 
+type Deps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quotas: FileQuota }
+
+interface Content {
+  readonly size: number
+  readonly content: AsyncIterable<Buffer>
+}
+
+type PartRef = UploadRef & { readonly part_number: number }
+
 /**
  * Streams one part of `size` bytes to a pending upload (SPEC.md, Multipart upload). A part with the same number is
  * replaced. Rejects with `bad_request`, `payload_too_large`, `not_found` or `quota_exceeded`.
  */
-export const putPart = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quotas: FileQuota },
-  {
-    part_number,
-    size,
-    content,
-    ...ref
-  }: UploadRef & { part_number: number; size: number; content: AsyncIterable<Buffer> },
+export const putPart = (
+  deps: Deps,
+  { size, content, ...part }: PartRef & Content,
   cause: EnvCause,
-): Promise<Part> => {
-  checkPart({ part_number, size })
-  const { env_id } = cause
-  const { upload, parts } = await pendingUpload(deps, env_id, ref)
-  let whole = size - (parts.get(part_number)?.size ?? 0)
-  for (const part of parts.values()) whole += part.size
-  checkFileSize(deps.quotas, env_id, whole)
-  const digest = createHash('sha256')
-  const hashed = async function* () {
-    for await (const chunk of content) {
-      digest.update(chunk)
-      yield chunk
+): Promise<Part> =>
+  receiving(deps, part, cause, async ({ cover, store }) => {
+    await cover(size)
+    return store({ size, content })
+  })
+
+/**
+ * Receives a part of unknown size in `file` and then stores it like `putPart`, because the blobs require the size before
+ * the first byte. What has arrived already counts. The file does not remain.
+ */
+export const putSpooledPart = (
+  deps: Deps,
+  { file, content, ...part }: PartRef & Omit<Content, 'size'> & { readonly file: string },
+  cause: EnvCause,
+): Promise<Part> =>
+  receiving(deps, part, cause, async ({ cover, store }) => {
+    let size = 0
+    const covered = async function* () {
+      for await (const chunk of content) {
+        await cover((size += chunk.length), AHEAD_BYTES)
+        yield chunk
+      }
     }
-  }
+    await cover(size)
+    try {
+      await pipeline(covered(), createWriteStream(file))
+      return await withContent(file, (spooled) => store({ size, content: spooled }))
+    } finally {
+      await rm(file, { force: true })
+    }
+  })
+
+interface Receiving {
+  /** Checks a part that has `bytes` so far, and reserves room for it. */
+  readonly cover: (bytes: number, ahead?: number) => Promise<void>
+  readonly store: (content: Content) => Promise<Part>
+}
+
+/** Runs work on a part of a pending upload. What the part covers of the plan is released afterwards. */
+const receiving = async (
+  { aggregates, blobs, store, quotas }: Deps,
+  { part_number, ...ref }: PartRef,
+  cause: EnvCause,
+  work: (part: Receiving) => Promise<Part>,
+): Promise<Part> => {
+  const { env_id } = cause
+  const { upload, parts } = await pendingUpload({ aggregates, store }, env_id, ref)
   const { key, blob_upload_id, upload_id } = upload
   const former = parts.get(part_number)?.size ?? 0
-  const room = deps.quotas.roomFor(env_id, { id: `${upload_id}/${part_number}`, bytes: former })
-  try {
-    await room.cover(size)
-    const put = await deps.blobs.putPart(key, blob_upload_id, part_number, hashed(), size)
+  let others = -former
+  for (const part of parts.values()) others += part.size
+  const room = quotas.roomFor(env_id, { id: `${upload_id}/${part_number}`, bytes: former })
+  const cover = async (bytes: number, ahead?: number): Promise<void> => {
+    checkPart({ part_number, size: bytes })
+    checkFileSize(quotas, env_id, others + bytes)
+    await room.cover(bytes, ahead)
+  }
+  const storePart = async ({ size, content }: Content): Promise<Part> => {
+    const digest = createHash('sha256')
+    const hashed = async function* () {
+      for await (const chunk of content) {
+        digest.update(chunk)
+        yield chunk
+      }
+    }
+    const put = await blobs.putPart(key, blob_upload_id, part_number, hashed(), size)
     const part = { part_number, size, etag: `"${digest.digest('hex')}"`, blob_etag: put.etag }
-    await deps.aggregates.uploads.handle(
+    await aggregates.uploads.handle(
       streamOf.upload(upload_id),
       { type: 'AddPart', part, now: clock.iso() },
       cause,
     )
     return part
+  }
+  try {
+    return await work({ cover, store: storePart })
   } finally {
     room.release()
   }

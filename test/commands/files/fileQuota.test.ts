@@ -1,10 +1,12 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import * as assert from 'uvu/assert'
 import { AppError } from '../../../src/errors.ts'
 import type { Plan } from '../../../src/events/org.ts'
 import { beginUpload } from '../../../src/commands/files/beginUpload.ts'
 import { fileAt } from '../../../src/commands/files/fileAt.ts'
-import { putPart } from '../../../src/commands/files/putPart.ts'
+import { putPart, putSpooledPart } from '../../../src/commands/files/putPart.ts'
 import { storeFile } from '../../../src/commands/files/storeFile.ts'
 import type { FileQuota } from '../../../src/content/fileQuota.ts'
 import type { Views } from '../../../src/projections/views.ts'
@@ -13,6 +15,7 @@ import { newId } from '../../../src/ids.ts'
 import { cause, type Node, openNode } from '../../support/openNode.ts'
 import { refusedWith } from '../refusedWith.ts'
 import { suite } from '../../support/suite.ts'
+import { tempDir } from '../../support/tempDir.ts'
 
 const MB = 1 << 20
 
@@ -122,6 +125,35 @@ quota('refuses an upload in parts that announces too much, or becomes too large'
   await refusedWith('quota_exceeded', () => put(2, 41))
   await put(1, 50) // replaces the part of 60
   await put(2, 50)
+})
+
+quota('refuses a part of unknown size as soon as too much of it has arrived', async ({ under }) => {
+  const refusing: Partial<FileQuota>[] = [
+    {},
+    {
+      maxFileBytes: () => Infinity,
+      roomFor: () => ({
+        cover: (bytes) => (bytes > 100 ? full('env').cover(bytes) : Promise.resolve()),
+        release() {},
+      }),
+    },
+  ]
+  for (const given of refusing) {
+    const { deps } = under(given)
+    const wanted = { path: newId(), content_type: '', run_id: null }
+    const { upload_id } = await beginUpload(deps, wanted, { cause, newId })
+    let arrived = 0
+    const endless = async function* () {
+      for (;;) {
+        arrived += 60
+        yield await Promise.resolve(Buffer.alloc(60))
+      }
+    }
+    const dir = tempDir()
+    const part = { upload_id, part_number: 1, content: endless(), file: join(dir, 'part') }
+    await refusedWith('quota_exceeded', () => putSpooledPart(deps, part, cause))
+    assert.equal([arrived, readdirSync(dir)], [120, []])
+  }
 })
 
 quota('takes no precedence over the limit of the caller', async ({ under }) => {
