@@ -26,7 +26,8 @@ import { worker } from './worker.ts'
 
 /**
  * One command handler for each kind of stream. A node has one set, so that commands of one stream share appends.
- * `admitChange` counts commands that change what is kept for ever.
+ * `admitChange` counts commands that change what is kept for ever. Those of files and uploads are counted by their callers
+ * before the content is stored, because a refused one must leave none.
  */
 export const openAggregates = (
   store: EventStore,
@@ -46,6 +47,7 @@ export const openAggregates = (
       endings.includes(command.type) ? null : admitChange(cause, command),
     )
   return {
+    admitChange,
     streams: handlerOf(stream),
     projects: countedOf(
       project,
@@ -57,8 +59,8 @@ export const openAggregates = (
     ),
     names: countedOf(name, 'ReleaseName'),
     webhooks: countedOf(webhook),
-    files: countedOf(file, 'DeleteFile'),
-    uploads: countedOf(upload, 'JoinParts', 'CompleteUpload', 'AbortUpload'),
+    files: handlerOf(file),
+    uploads: handlerOf(upload),
     installation: handlerOf(installation),
     operatorSessions: handlerOf(operatorSession),
     orgs: handlerOf(org),

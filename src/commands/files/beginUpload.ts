@@ -17,8 +17,8 @@ const PART_BYTES = 16 << 20
 
 /**
  * Begins an upload in parts (SPEC.md, Multipart upload). A repeat with the same id returns the same upload. Any node
- * can continue it, because the log records every part. Rejects with `bad_request`, or with `quota_exceeded` when the
- * plan has no room for `expected_size` bytes or allows no further upload in progress.
+ * can continue it, because the log records every part. Rejects with `bad_request`, with `quota_exceeded` when the plan
+ * has no room for `expected_size` bytes or allows no further upload in progress, or with `rate_limit_exceeded`.
  */
 export const beginUpload = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quotas: FileQuota },
@@ -38,6 +38,7 @@ export const beginUpload = async (
   if (expected_size !== undefined) await checkFileQuota(deps, env_id, { path, size: expected_size })
   const admitted = deps.quotas.admitUpload(env_id, async () => {
     const key = contentKey(env_id, freshId())
+    await deps.aggregates.admitChange(cause, { upload_id, path, key, content_type, run_id })
     const upload: Upload = {
       upload_id,
       path,

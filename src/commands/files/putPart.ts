@@ -36,7 +36,7 @@ type PartRef = UploadRef & { readonly part_number: number }
 
 /**
  * Streams one part of `size` bytes to a pending upload (SPEC.md, Multipart upload). A part with the same number is
- * replaced. Rejects with `bad_request`, `payload_too_large`, `not_found` or `quota_exceeded`.
+ * replaced. Rejects with `bad_request`, `payload_too_large`, `not_found`, `quota_exceeded` or `rate_limit_exceeded`.
  */
 export const putPart = (
   deps: Deps,
@@ -107,6 +107,7 @@ const receiving = async (
         yield chunk
       }
     }
+    await aggregates.admitChange(cause, { upload_id, part_number, size })
     const put = await blobs.putPart(key, blob_upload_id, part_number, hashed(), size)
     const part = { part_number, size, etag: `"${digest.digest('hex')}"`, blob_etag: put.etag }
     await aggregates.uploads.handle(

@@ -26,15 +26,15 @@ export interface FileToStore {
 }
 
 /**
- * Streams content to a path (SPEC.md, Files). Rejects with `bad_request`, `payload_too_large`, `quota_exceeded` or
- * `request_timeout`; then no content is kept.
+ * Streams content to a path (SPEC.md, Files). Rejects with `bad_request`, `payload_too_large`, `quota_exceeded`,
+ * `rate_limit_exceeded` or `request_timeout`; then no content is kept.
  */
 export const storeFile = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quotas: FileQuota },
   { run_id, announced, maxBytes = Infinity, content, ...wanted }: FileToStore,
   cause: EnvCause,
 ): Promise<File> => {
-  const { blobs, quotas } = deps
+  const { aggregates, blobs, quotas } = deps
   const { env_id } = cause
   const path = checkedPath(wanted.path)
   const content_type = checkedContentType(wanted.content_type)
@@ -58,7 +58,9 @@ export const storeFile = async (
   }
   try {
     if (announced !== null) await room.cover(announced)
-    const { key, size } = await blobs.put(contentKey(env_id, newId()), measured())
+    const key = contentKey(env_id, newId())
+    await aggregates.admitChange(cause, { path, key, content_type, run_id })
+    const { size } = await blobs.put(key, measured())
     if (clock.monotonic() - began > MAX_STORING_MS) {
       await discardContent(blobs, key)
       throw new AppError('request_timeout', `body: expected it within ${MAX_STORING_MS} ms`)
@@ -66,8 +68,8 @@ export const storeFile = async (
     const etag = `"${digest.digest('hex')}"`
     const stored = { file_id: newId(), path, key, size, etag, content_type, run_id }
     return await commitFile(deps, stored, cause).catch(async (error: unknown) => {
-      // After any other error the fact may have been stored.
-      if (isAppError(error, 'conflict')) await discardContent(blobs, key)
+      const isRefused = isAppError(error) && error.status < 500 // after any other error the fact may have been stored
+      if (isRefused) await discardContent(blobs, key)
       throw error
     })
   } finally {

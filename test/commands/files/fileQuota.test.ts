@@ -11,6 +11,7 @@ import { storeFile } from '../../../src/commands/files/storeFile.ts'
 import type { FileQuota } from '../../../src/content/fileQuota.ts'
 import type { Views } from '../../../src/projections/views.ts'
 import { Quotas } from '../../../src/plans/quotas.ts'
+import { openAggregates } from '../../../src/domain/aggregates.ts'
 import { newId } from '../../../src/ids.ts'
 import { cause, type Node, openNode } from '../../support/openNode.ts'
 import { refusedWith } from '../refusedWith.ts'
@@ -163,3 +164,55 @@ quota('takes no precedence over the limit of the caller', async ({ under }) => {
 })
 
 quota.run()
+
+const changes = suite<{ node: Node; deps: Deps }>('a change of files that the rate of changes refuses')
+changes.before(async (context) => {
+  const node = await openNode()
+  const { blobs, store } = node
+  const quotas: FileQuota = {
+    maxFileBytes: () => 100,
+    checkRoom: () => Promise.resolve(),
+    admitUpload: (_, begin) => begin(),
+    roomFor: () => ({ cover: () => Promise.resolve(), release() {} }),
+  }
+  const refuse = () => Promise.reject(new AppError('rate_limit_exceeded', 'enough'))
+  const deps = { aggregates: openAggregates(store, undefined, refuse), blobs, quotas, store }
+  Object.assign(context, { node, deps })
+})
+changes.after(({ node }) => node.close())
+
+/** Content of which nothing may be read. */
+const unread = (): never => {
+  throw new Error('Expected that the content is not read')
+}
+
+changes('leaves no content of a file, and reads none', async ({ node, deps }) => {
+  const wanted = { path: 'a', content_type: '', run_id: null, announced: 10, content: unread }
+  await refusedWith('rate_limit_exceeded', () => storeFile(deps, wanted, cause))
+  assert.equal(await Array.fromAsync(node.blobs.list('files/')), [])
+})
+
+changes('leaves no part, and reads none', async ({ node, deps }) => {
+  const wanted = { path: 'b', content_type: '', run_id: null }
+  const { upload_id } = await beginUpload({ ...deps, aggregates: node.aggregates }, wanted, {
+    cause,
+    newId,
+  })
+  let isRead = false
+  const content = async function* () {
+    isRead = true
+    yield Buffer.alloc(10)
+  }
+  const part = { upload_id, part_number: 1, size: 10, content: content() }
+  await refusedWith('rate_limit_exceeded', () => putPart(deps, part, cause))
+  assert.not.ok(isRead)
+})
+
+changes('begins no upload', async ({ node, deps }) => {
+  const before = await Array.fromAsync(node.blobs.listUploads())
+  const wanted = { path: 'c', content_type: '', run_id: null }
+  await refusedWith('rate_limit_exceeded', () => beginUpload(deps, wanted, { cause, newId }))
+  assert.equal(await Array.fromAsync(node.blobs.listUploads()), before)
+})
+
+changes.run()
