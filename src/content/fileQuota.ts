@@ -12,6 +12,15 @@ export interface Reservation {
   release(): void
 }
 
+/** Returns a reservation that covers nothing before the check has passed: a command that is refused stores no content. */
+export const roomAfter = (check: () => Promise<void>, room: Reservation): Reservation => ({
+  ...room,
+  async cover(bytes, ahead) {
+    await check()
+    await room.cover(bytes, ahead)
+  },
+})
+
 /** Stored bytes that new content will replace: they make room for it, but for one writer at a time. */
 export interface Replaced {
   readonly id: string

@@ -241,8 +241,34 @@ const remember = (state: StreamState, event_id: string, revision: number): void 
   state.forgotten = { time: Math.max(state.forgotten?.time ?? 0, timeOf(id)), revision: at }
 }
 
+/**
+ * Throws what `PublishEvent` is refused with, before its data is stored. An event that may be a repeat is accepted after
+ * the end of its run.
+ */
+export const demandOpen = (
+  state: Immutable<StreamState>,
+  {
+    stream_id,
+    env_id,
+    event_id,
+    by_run_id,
+    create,
+  }: Pick<
+    Extract<StreamCommand, { type: 'PublishEvent' }>,
+    'stream_id' | 'env_id' | 'event_id' | 'by_run_id' | 'create'
+  >,
+): void => {
+  opening(state, stream_id, env_id, create)
+  if (by_run_id !== undefined && !isDerived(event_id)) runningRun(state.runs, by_run_id)
+}
+
 /** Returns `StreamCreated` if the stream is to be created. A stream of another environment does not exist (I7). */
-const opening = (state: StreamState, stream_id: string, env_id: string, create: boolean): StreamEvent[] => {
+const opening = (
+  state: Pick<StreamState, 'env_id'>,
+  stream_id: string,
+  env_id: string,
+  create: boolean,
+): StreamEvent[] => {
   if (state.env_id === env_id) return []
   if (state.env_id === null && create) return [{ type: 'StreamCreated', stream_id }]
   throw new AppError('not_found', `No stream ${stream_id}`)

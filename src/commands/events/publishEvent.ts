@@ -1,6 +1,7 @@
 import { clock } from '../../clock.ts'
-import type { Reservation } from '../../content/fileQuota.ts'
+import { type Reservation, roomAfter } from '../../content/fileQuota.ts'
 import { recordedOf } from '../../domain/recorded.ts'
+import { demandOpen } from '../../domain/stream.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import type { Cursor, EnvCause } from '../../events/event.ts'
 import type { RunPlan } from '../../events/run.ts'
@@ -122,18 +123,19 @@ const storeWithin = async (
   const claim =
     create && claimer ? await claimOf(deps, claimer, { event_id, stream_id, event_type }, cause) : null
   const stream = streamOf.stream(stream_id)
+  const wanted = { stream_id, env_id, event_id, by_run_id, create }
+  // Equal payloads share a blob, so that of a refused event cannot be removed afterwards.
+  const checked = create
+    ? room
+    : roomAfter(() => deps.aggregates.streams.read(stream, (state) => demandOpen(state, wanted)), room)
   const command = {
     type: 'PublishEvent',
-    stream_id,
-    env_id,
-    event_id,
+    ...wanted,
     event_type,
-    data: await deps.payloads.keep(event_data, cause, room),
+    data: await deps.payloads.keep(event_data, cause, checked),
     source,
     ...(depth !== undefined && { depth }),
     only_projects,
-    by_run_id,
-    create,
     ...(claim && { claim }),
     now,
   } as const

@@ -1,3 +1,4 @@
+import { roomAfter } from '../../content/fileQuota.ts'
 import { AppError } from '../../errors.ts'
 import { FailedRun } from '../../events/failedRun.ts'
 import { type Payload, payloadFields, payloadOf } from '../../events/payload.ts'
@@ -6,6 +7,7 @@ import { streamOf } from '../../events/streams.ts'
 import { awaitEnding } from './awaitEnding.ts'
 import type { HostCall } from '../../ports/runtime.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
+import { demandRunning } from './demandRunning.ts'
 import { functionFor } from './functionFor.ts'
 import { placeOf } from '../events/planRuns.ts'
 
@@ -31,13 +33,14 @@ export const requestChild = async (
   {
     ref,
     args,
-    parent: { run_id: parent_run_id, stream_id, project_id },
+    parent,
     depth,
   }: { ref: string; args: RunArguments; parent: RunPlan; depth: number },
   { cause, newId }: Caller,
 ): Promise<RequestedChild> => {
   const { aggregates, payloads, views, quotas } = deps
   const { env_id } = cause
+  const { run_id: parent_run_id, stream_id, project_id } = parent
   await quotas.checkRun(env_id)
   const child: RunPlan = {
     run_id: newId('run'),
@@ -50,8 +53,9 @@ export const requestChild = async (
     ...(cause.traceparent !== undefined && { traceparent: cause.traceparent }),
   }
   const room = quotas.dataFor(env_id)
+  const checked = roomAfter(() => demandRunning(deps, parent), room)
   const request = async () => {
-    const input = await payloads.keep(args, cause, room)
+    const input = await payloads.keep(args, cause, checked)
     return aggregates.streams.handle(
       streamOf.stream(stream_id),
       {

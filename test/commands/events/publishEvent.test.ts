@@ -1,8 +1,10 @@
 import * as assert from 'uvu/assert'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { payloadsOf } from '../../../src/content/payloads.ts'
 import { MAX_EVENT_TYPE } from '../../../src/events/eventType.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { derivedIdBeside, newId } from '../../../src/ids.ts'
+import type { RunPlan } from '../../../src/events/run.ts'
 import type { HostCall } from '../../../src/sdk/wire.ts'
 import { KeptPayloads } from '../../../src/worker/keptPayloads.ts'
 import { serveHostCall } from '../../../src/worker/serveHostCall.ts'
@@ -37,12 +39,12 @@ await node.aggregates.streams.handle(
   caller.cause,
 )
 
-const hostCall = (call: HostCall) =>
+const hostCall = (call: HostCall, calling: RunPlan = plan) =>
   serveHostCall(
     { ...node.deps, idempotency: noKeys, maxRunDepth: 100 },
     {
       kept: new KeptPayloads(node.payloads),
-      plan,
+      plan: calling,
       env_id,
       cause: { env_id, correlation_id: newId() },
       rights: null,
@@ -191,6 +193,31 @@ stream('keeps data over 64 KiB out of the log', async () => {
   for await (const { event: fact } of node.store.read(`stream-${event.stream_id}`))
     assert.ok(JSON.stringify(fact).length < 1000)
 })
+
+/** Data that would be a blob. */
+const large = 'x'.repeat(100_000)
+const blobsOf = (env: string) => Array.fromAsync(node.blobs.list(payloadsOf(env)))
+
+for (const [what, stream_id] of [
+  ['that does not exist', newId()],
+  ['of another environment (I7)', begun.stream_id],
+] as const)
+  stream(`stores no large data for a stream ${what}`, async () => {
+    const stranger = callerOf(newId())
+    const wanted = { event_type: 'a', event_data: large, source: 'api', stream_id }
+    await refusedWith('not_found', () => publishEvent(node.deps, wanted, stranger))
+    assert.equal(await blobsOf(stranger.cause.env_id), [])
+  })
+
+for (const call of [
+  { op: 'send', event_type: 'a', event_data: `late ${large}` },
+  { op: 'emit', data_type: 'a', payload: `late ${large}` },
+] as const satisfies HostCall[])
+  stream(`stores no large data of a run that is not running: ${call.op}`, async () => {
+    const before = await blobsOf(env_id)
+    await refusedWith('conflict', () => hostCall(call, { ...plan, run_id: newId() }))
+    assert.equal(await blobsOf(env_id), before)
+  })
 
 stream.after(() => node.close())
 stream.run()
