@@ -10,7 +10,7 @@ import { isDerived, isId } from '../../ids.ts'
 import type { Claimer } from '../../ports/claimer.ts'
 import type { Tracer } from '../../ports/tracer.ts'
 import { appendOnce } from './appendOnce.ts'
-import { checkControl } from './checkControl.ts'
+import { checkedControl } from './checkedControl.ts'
 import { CANCEL, checkEventType, isControl } from '../../events/eventType.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { Part, PART_RUNS, planRuns } from './planRuns.ts'
@@ -64,12 +64,13 @@ export const publishEvent = async (
   wanted: EventToPublish,
   caller: Caller,
 ): Promise<PublishedEvent> => {
-  const { event_type, event_data, stream_id } = wanted
+  const { event_type, stream_id } = wanted
   checkEventType(event_type)
   if (stream_id !== undefined && !isId(stream_id))
     throw new AppError('bad_request', 'stream_id: expected a UUID')
-  if (isControl(event_type)) await checkControl(deps, { event_type, event_data, env_id: caller.cause.env_id })
-  return storeEvent(deps, wanted, caller)
+  if (!isControl(event_type)) return storeEvent(deps, wanted, caller)
+  const event_data = await checkedControl(deps, { ...wanted, env_id: caller.cause.env_id })
+  return storeEvent(deps, { ...wanted, event_data }, caller)
 }
 
 /** Publishes an event that is known to be valid. Rejects with `quota_exceeded`. */

@@ -211,13 +211,26 @@ for (const [what, stream_id] of [
 
 for (const call of [
   { op: 'send', event_type: 'a', event_data: `late ${large}` },
-  { op: 'emit', data_type: 'a', payload: `late ${large}` },
+  { op: 'emit', data_type: 'a', payload: `later ${large}` },
 ] as const satisfies HostCall[])
   stream(`stores no large data of a run that is not running: ${call.op}`, async () => {
     const before = await blobsOf(env_id)
     await refusedWith('conflict', () => hostCall(call, { ...plan, run_id: newId() }))
     assert.equal(await blobsOf(env_id), before)
   })
+
+stream('of a cancellation stores the id of the run only, because no quota refuses it', async () => {
+  const { run_id } = plan
+  const event_data = { run_id, more: 'x'.repeat(50_000) }
+  const { event } = await publishEvent(
+    node.deps,
+    { event_type: 'svc:cancel', event_data, source: 'api' },
+    caller,
+  )
+  assert.equal(event.event_data, { run_id })
+  for await (const { event: fact } of node.store.read(streamOf.stream(event.stream_id)))
+    assert.ok(JSON.stringify(fact).length < 1000)
+})
 
 stream.after(() => node.close())
 stream.run()

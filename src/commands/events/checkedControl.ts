@@ -7,22 +7,23 @@ import { demandAllReadable, demandReadable } from '../projects/demandReadable.ts
 import type { CommandDeps } from '../deps.ts'
 
 /**
- * Checks a control event before it is stored. Otherwise a call of an unknown function would be accepted without effect.
- * Rejects with `bad_request` that names the field, or with `not_found` for a run that the environment does not have
+ * Checks a control event and resolves with the data to store. Otherwise a call of an unknown function would be accepted
+ * without effect. Of a cancellation only the id is stored, because no quota refuses it. Rejects with `bad_request` that names the field, or with `not_found` for a run that the environment does not have
  * (I7).
  */
-export const checkControl = async (
+export const checkedControl = async (
   deps: Pick<CommandDeps, 'views' | 'payloads'>,
   { event_type, event_data, env_id }: { event_type: string; event_data: unknown; env_id: string },
-): Promise<void> => {
+): Promise<unknown> => {
   const { views } = deps
   const data = event_data instanceof RawJson ? event_data.loose : event_data
   const fields = (typeof data === 'object' && data !== null ? data : {}) as Record<string, unknown>
   switch (event_type) {
     case CALL:
-      return checkCall(views, fields, env_id)
+      await checkCall(views, fields, env_id)
+      return event_data
     case CANCEL:
-      return checkCancel(deps, fields, env_id)
+      return { run_id: await cancelledId(deps, fields, env_id) }
     case REPLAY: {
       const run_id = idIn(fields)
       await views.settled('runs')
@@ -30,7 +31,7 @@ export const checkControl = async (
       if (run?.env_id !== env_id) throw unknownRun(run_id)
       if (!run.fn || !run.input_at)
         throw new AppError('bad_request', 'event_data.run_id: evaluated code cannot be replayed')
-      return
+      return event_data
     }
     default:
       throw new AppError(
@@ -63,15 +64,16 @@ const checkCall = async (
   }
 }
 
-const checkCancel = async (
+const cancelledId = async (
   deps: Pick<CommandDeps, 'views' | 'payloads'>,
   fields: Record<string, unknown>,
   env_id: string,
-): Promise<void> => {
+): Promise<string> => {
   const run_id = idIn(fields)
   await deps.views.settled('runs', 'waitingRuns', 'events', 'builds', 'projects')
   const run = await deps.views.runs.get(run_id)
   if (run?.env_id !== env_id && !(await findWaiting(deps, run_id, env_id))) throw unknownRun(run_id)
+  return run_id
 }
 
 const idIn = ({ run_id }: Record<string, unknown>): string => {
