@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { clock, isoOf } from '../clock.ts'
+import { replyKey } from '../content/replyKey.ts'
 import { readFact } from './streams/readFact.ts'
-import { AppError } from '../errors.ts'
+import { AppError, isAppError } from '../errors.ts'
 import type { EnvCause } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
-import { payloadFields, payloadOf } from '../events/payload.ts'
+import { type Payload, payloadFields, payloadOf } from '../events/payload.ts'
 import { streamOf } from '../events/streams.ts'
 import { derivedIdBeside, type NewId, newId } from '../ids.ts'
 import type { Logger } from '../logger.ts'
@@ -28,6 +29,7 @@ const LONGEST_MS = 20 * 60 * 1000
 export type Scope = readonly string[]
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'payloads' | 'keyring' | 'stopping'> & {
+  readonly quotas: Pick<CommandDeps['quotas'], 'dataFor'>
   readonly logger: Logger
   /** This process. */
   readonly holder: string
@@ -60,8 +62,9 @@ type Work<T> = (newId: NewId, stream_id: string | undefined) => Promise<T>
 /**
  * Does the work of a request once for its `Idempotency-Key`, across nodes and restarts.
  * K1: the node that appends the claim does the work; every other caller waits for the answer or gets `conflict`.
- * K2: an answer is stored before any caller gets it (I1).
- * K3: when the holder of a claim dies, the next one works with the same ids, so a repeated command is a no-op.
+ * K2: an answer is stored before any caller gets it (I1), unless the plan has no room for a large one.
+ * K3: when the holder of a claim dies, or its answer was not stored, the next one works with the same ids, so a repeated
+ * command is a no-op.
  */
 export class Idempotency {
   readonly #deps: Deps
@@ -135,22 +138,26 @@ export class Idempotency {
     { cause }: KeyedRequest,
     work: Work<T>,
   ): Promise<{ value: T } | null> {
-    const { aggregates, payloads, keyring, logger, store } = this.#deps
+    const { aggregates, logger, store } = this.#deps
     const { env_id, correlation_id: request_id } = cause
+    const release = () =>
+      aggregates.requests
+        .handle(stream, { type: 'ReleaseRequest', attempt }, cause)
+        .catch(() => logger.warn('An idempotency key remains claimed until its next use', { request_id }))
     this.#working.add(stream)
     try {
       let value: T
       try {
         value = await work((what) => derivedIdBeside(claim_id, what), stream_id)
       } catch (error) {
-        await aggregates.requests
-          .handle(stream, { type: 'ReleaseRequest', attempt }, cause)
-          .catch(() => logger.warn('An idempotency key remains claimed until its next use', { request_id }))
+        await release()
         throw error
       }
-      const sealed = await payloads.keep(await keyring.seal(env_id, stream, JSON.stringify(value)), {
-        env_id,
-      })
+      const sealed = await this.#keep(stream, value, env_id)
+      if (!sealed) {
+        await release()
+        return { value }
+      }
       const answer = payloadFields('sealed', sealed)
       const until = isoOf(laterNow(store) + REPLAYED_MS)
       const { events } = await aggregates.requests.handle(
@@ -161,6 +168,21 @@ export class Idempotency {
       return events.length > 0 ? { value } : null
     } finally {
       this.#working.delete(stream)
+    }
+  }
+
+  /** Resolves with null if the plan has no room for the answer. */
+  async #keep(stream: string, value: unknown, env_id: string): Promise<Payload<string> | null> {
+    const { payloads, keyring, quotas, store } = this.#deps
+    const sealed = await keyring.seal(env_id, stream, JSON.stringify(value))
+    const room = quotas.dataFor(env_id)
+    try {
+      return await payloads.keep(sealed, { key: replyKey(env_id, laterNow(store)) }, room)
+    } catch (error) {
+      if (isAppError(error, 'quota_exceeded')) return null
+      throw error
+    } finally {
+      room.release()
     }
   }
 

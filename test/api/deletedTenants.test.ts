@@ -39,7 +39,7 @@ const status = async (method: string, path: string) => (await operator.send(meth
 const left = async (): Promise<string[]> => [
   ...(await withBlobs(dataDir, async (blobs) => {
     const keys: string[] = []
-    for (const prefix of ['builds/', 'files/', 'payloads/', 'keys/'])
+    for (const prefix of ['builds/', 'files/', 'payloads/', 'replies/', 'keys/'])
       for await (const { key } of blobs.list(prefix)) keys.push(key)
     return keys
   })),

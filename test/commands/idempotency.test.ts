@@ -5,8 +5,9 @@ import { Idempotency } from '../../src/commands/idempotency.ts'
 import type { NewId } from '../../src/ids.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { DataKeys } from '../../src/secrets/dataKeys.ts'
-import { isAppError } from '../../src/errors.ts'
+import { AppError, isAppError } from '../../src/errors.ts'
 import { openLogger } from '../../src/logger.ts'
+import type { Reservation } from '../../src/content/fileQuota.ts'
 import { Payloads } from '../../src/content/payloads.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
@@ -17,8 +18,23 @@ import { tempDir } from '../support/tempDir.ts'
 
 interface Context {
   store: EventStore
+  /** The replies in the blobs. */
+  kept: () => Promise<number>
   /** Another process on the same event store. */
-  node(holder: string, isGone?: (holder: string) => boolean, waitMs?: number): Idempotency
+  node(
+    holder: string,
+    isGone?: (holder: string) => boolean,
+    waitMs?: number,
+    quotas?: { dataFor: () => Reservation },
+  ): Idempotency
+}
+
+const roomy = { dataFor: (): Reservation => ({ cover: () => Promise.resolve(), release() {} }) }
+const full = {
+  dataFor: (): Reservation => ({
+    cover: () => Promise.reject(new AppError('quota_exceeded', 'full')),
+    release() {},
+  }),
 }
 
 const nodes = suite<Context>('requests with a key, on several nodes')
@@ -32,11 +48,13 @@ nodes.before.each(async (context) => {
   const wrapped = new WrappedKeys(blobs, new MasterKeys([masterKey]))
   const keyring = new Keyring(masterKey, new DataKeys({ keys, wrapped }))
   context.store = store
-  context.node = (holder, isGone = () => false, waitMs = 60_000) =>
+  context.kept = async () => (await Array.fromAsync(blobs.list('replies/'))).length
+  context.node = (holder, isGone = () => false, waitMs = 60_000, quotas = roomy) =>
     new Idempotency({
       store,
       aggregates: openAggregates(store),
       payloads,
+      quotas,
       keyring,
       logger: openLogger(() => {}),
       holder,
@@ -74,6 +92,22 @@ nodes('are worked on once; all simultaneous callers get the same answer', async 
   assert.is(worked, 1)
   assert.is(new Set(answers.map(({ value }) => value.index)).size, 1)
   assert.is(answers.filter(({ replayed }) => !replayed).length, 1)
+})
+
+nodes('keep no large answer for which there is no room, and work again with the same ids', async ({
+  node,
+  kept,
+}) => {
+  const member = node('a', undefined, undefined, full)
+  const large = 'x'.repeat(100_000)
+  const ask = () => member.once(asked(), async (ids) => ({ id: ids('thing'), large }))
+  const [first, second] = [await ask(), await ask()]
+  assert.equal(second, first)
+  assert.not.ok(second.replayed)
+  assert.is(await kept(), 0)
+  const small = () => member.once(asked(1, 'small'), async () => 'small')
+  await small()
+  assert.ok((await small()).replayed)
 })
 
 nodes('are answered by a node that has not seen the first request', async ({ node }) => {

@@ -9,6 +9,7 @@ import { keptFromOf } from '../../plans/usage.ts'
 import { retentionOf, termsOf, UNLIMITED } from '../../plans/plans.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import type { CommandDeps } from '../deps.ts'
+import { expireReplies } from './expireReplies.ts'
 import { retainStreams } from './renewRetention.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'blobs'> & {
@@ -24,8 +25,8 @@ const OVER_MS = 3600_000
 
 /**
  * Forgets the runs and events that the plan of each organization keeps no longer: their documents and their large payloads.
- * Before that, it records the numbers of each day, so that neither usage nor statistics decrease. `now`: milliseconds since
- * 1970. Resolves with the number of removed payloads.
+ * Before that, it records the numbers of each day, so that neither usage nor statistics decrease. Large replies expire
+ * under every plan. `now`: milliseconds since 1970. Resolves with the number of removed blobs.
  */
 export const expireCalls = async (deps: Deps, { now }: { readonly now: number }): Promise<number> => {
   const { views } = deps
@@ -43,7 +44,7 @@ export const expireCalls = async (deps: Deps, { now }: { readonly now: number })
       today: dayOf(now - OVER_MS),
     })
   }
-  return removed
+  return removed + (await expireReplies(deps, { now }))
 }
 
 const dayOf = (ms: number): string => isoOf(ms).slice(0, 10)

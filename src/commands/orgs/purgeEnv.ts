@@ -1,5 +1,6 @@
 import { clock } from '../../clock.ts'
 import { payloadsOf } from '../../content/payloads.ts'
+import { repliesOf } from '../../content/replyKey.ts'
 import { isAppError } from '../../errors.ts'
 import { bySystem } from '../../events/actor.ts'
 import type { EnvCause } from '../../events/event.ts'
@@ -19,7 +20,7 @@ export type PurgeDeps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'dataKeys' | 
 
 /**
  * Removes the content of a deleted environment: credentials, runs in progress, projects with their builds, files, uploads,
- * custom domains, consumers, secrets and large payloads. The fact that it appends removes runs and events from the read models. It may be repeated.
+ * custom domains, consumers, secrets, large payloads and large replies. The fact that it appends removes runs and events from the read models. It may be repeated.
  * `final`: nothing that was in progress at the deletion can add content any more.
  */
 export const purgeEnv = async (
@@ -51,7 +52,8 @@ export const purgeEnv = async (
   )
   await dropConsumers(deps, cause)
   await dataKeys.destroy({ env_id }, { final: true }, cause)
-  for await (const { key } of blobs.list(payloadsOf(env_id))) await blobs.remove(key)
+  for (const prefix of [payloadsOf(env_id), repliesOf(env_id)])
+    for await (const { key } of blobs.list(prefix)) await blobs.remove(key)
   await aggregates.envs.handle(streamOf.env(env_id), { type: 'RecordPurge', env_id, final }, cause)
 }
 

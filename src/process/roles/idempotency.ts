@@ -3,13 +3,14 @@ import type { Node } from './node.ts'
 
 /** The keyed requests of one role. Roles share no keys, because their scopes differ. */
 export const openIdempotency = (
-  { store, aggregates, payloads, keyring, logger, node_id, liveness }: Node,
+  { store, aggregates, payloads, quotas, keyring, logger, node_id, liveness }: Node,
   stopping: AbortSignal,
 ): Idempotency =>
   new Idempotency({
     store,
     aggregates,
     payloads,
+    quotas,
     keyring,
     logger,
     holder: node_id,

@@ -1,6 +1,8 @@
 import * as assert from 'uvu/assert'
 import { openReadModels } from '../../../src/adapters/embedded/readModels/index.ts'
 import { isoOf, clock } from '../../../src/clock.ts'
+import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { Idempotency } from '../../../src/commands/idempotency.ts'
 import { expireCalls } from '../../../src/commands/orgs/expireCalls.ts'
 import { changeOrg } from '../../../src/commands/orgs/changeOrg.ts'
 import { payloadsOf } from '../../../src/content/payloads.ts'
@@ -225,6 +227,23 @@ expiry('do not exist where the plan keeps everything', async () => {
   assert.equal(await countsOf(env_id), [1, 1])
   assert.ok(await blobs.head(key))
   assert.is((await Array.fromAsync(node.store.read(streamOf.calls(env_id)))).length, 0)
+})
+
+expiry('leave no large reply for an Idempotency-Key, also where the plan keeps everything', async () => {
+  const { env_id, caller } = await planted('self_host')
+  const { cause } = caller
+  const idempotency = new Idempotency({ ...deps, logger: silent, holder: 'here', isGone: () => false })
+  const event = { event_type: 'a', event_data: 'x'.repeat(100_000), source: 'api' }
+  const asked = { key: 'key', scope: [env_id], request: event, cause }
+  const { value } = await idempotency.once(asked, (ids) => publishEvent(deps, event, { cause, newId: ids }))
+  const keys = async () => (await Array.fromAsync(blobs.list(''))).filter(({ key }) => key.includes(env_id))
+  const before = await keys()
+  await expireCalls(deps, { now: dayIn(1) })
+  assert.equal((await idempotency.once(asked, () => Promise.reject(new Error('Done')))).value, value)
+  await expireCalls(deps, { now: dayIn(3) })
+  const left = await keys()
+  assert.is(before.length - left.length, 1)
+  assert.is(left.filter(({ key }) => key.startsWith(payloadsOf(env_id))).length, 1, 'the data of the event')
 })
 expiry.after(() => node.close())
 expiry.run()
