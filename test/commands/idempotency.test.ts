@@ -94,21 +94,21 @@ nodes('are worked on once; all simultaneous callers get the same answer', async 
   assert.is(answers.filter(({ replayed }) => !replayed).length, 1)
 })
 
-nodes('keep no large answer for which there is no room, and work again with the same ids', async ({
-  node,
-  kept,
-}) => {
-  const member = node('a', undefined, undefined, full)
-  const large = 'x'.repeat(100_000)
-  const ask = () => member.once(asked(), async (ids) => ({ id: ids('thing'), large }))
-  const [first, second] = [await ask(), await ask()]
-  assert.equal(second, first)
-  assert.not.ok(second.replayed)
-  assert.is(await kept(), 0)
-  const small = () => member.once(asked(1, 'small'), async () => 'small')
-  await small()
-  assert.ok((await small()).replayed)
-})
+nodes(
+  'keep no large answer for which there is no room, and work again with the same ids',
+  async ({ node, kept }) => {
+    const member = node('a', undefined, undefined, full)
+    const large = 'x'.repeat(100_000)
+    const ask = () => member.once(asked(), async (ids) => ({ id: ids('thing'), large }))
+    const [first, second] = [await ask(), await ask()]
+    assert.equal(second, first)
+    assert.not.ok(second.replayed)
+    assert.is(await kept(), 0)
+    const small = () => member.once(asked(1, 'small'), async () => 'small')
+    await small()
+    assert.ok((await small()).replayed)
+  },
+)
 
 nodes('are answered by a node that has not seen the first request', async ({ node }) => {
   await node('a').once(asked(), async () => 'answer')

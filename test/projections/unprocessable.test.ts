@@ -179,10 +179,11 @@ unprocessable('because its decider throws refuses commands by name', async () =>
 unprocessable('because it belongs to another kind of stream refuses commands by name', async () => {
   const { store, close } = await projectedFrom([exampleOf.WorkerStarted, metadata])
   const reasons: string[] = []
-  const { workers: _, admitChange: __, ...others } = openAggregates(
-    store,
-    (reason) => void reasons.push(reason),
-  )
+  const {
+    workers: _,
+    admitChange: __,
+    ...others
+  } = openAggregates(store, (reason) => void reasons.push(reason))
   const kinds = Object.entries(others)
   for (const [kind, handler] of kinds) {
     await failureOf(handler.read('s-0', () => null))

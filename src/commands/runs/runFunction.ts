@@ -30,12 +30,7 @@ export interface RequestedChild {
  */
 export const requestChild = async (
   deps: Deps,
-  {
-    ref,
-    args,
-    parent,
-    depth,
-  }: { ref: string; args: RunArguments; parent: RunPlan; depth: number },
+  { ref, args, parent, depth }: { ref: string; args: RunArguments; parent: RunPlan; depth: number },
   { cause, newId }: Caller,
 ): Promise<RequestedChild> => {
   const { aggregates, payloads, views, quotas } = deps
