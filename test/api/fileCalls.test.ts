@@ -24,6 +24,7 @@ export const putBytes = async (path, size) => {
 export const get = async (path) => { const { content, ...info } = await files.get(path); return { info, text: Buffer.from(content).toString() } }
 export const getBytes = async (path) => sha256((await files.get(path)).content)
 export const getMany = async (paths) => (await Promise.all(paths.map((path) => files.get(path)))).map(({ content }) => content.length)
+export const getWithoutAwait = (path) => void files.get(path)
 export const list = (options) => files.list(options)
 export const remove = (path) => files.delete(path)
 export const refused = async () => Promise.all([
@@ -97,6 +98,14 @@ sdk('are read by many at once', async () => {
     (await invoke<number[]>('getMany', paths)).result,
     paths.map(() => 6),
   )
+})
+
+sdk('are read although a run that has ended still waited for one', async () => {
+  await api.send('PUT', '/files/upload/sdk/c', { body: 'c' })
+  assert.is((await call(api, 'f/getMany', ['none', 'sdk/c'])).error?.message, 'No file "none"')
+  assert.is((await invoke<{ text: string }>('get', 'sdk/c')).result.text, 'c')
+  await invoke('getWithoutAwait', 'sdk/c')
+  assert.is((await invoke<{ text: string }>('get', 'sdk/c')).result.text, 'c')
 })
 
 sdk('are listed and deleted', async () => {

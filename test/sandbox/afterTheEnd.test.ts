@@ -5,7 +5,7 @@ import { until } from '../support/until.ts'
 import { hasFrozenChild, openWorkbench, resultOf, type Workbench } from './harness.ts'
 
 const code = `
-  import { currentRun, emit } from 'svc'
+  import { currentRun, emit, run } from 'svc'
   import { setTimeout as wait, setInterval as every, scheduler } from 'node:timers/promises'
   import { promisify } from 'node:util'
   import timers from 'node:timers'
@@ -62,6 +62,9 @@ const code = `
     return globalThis.finalizedIn
   }
   export const callsLate = () => void readFile(new URL(import.meta.url)).then(() => readFile(new URL(import.meta.url))).then(() => emit('late'))
+  let shared
+  export const shares = () => void (shared = run('m/other'))
+  export const awaitsShared = () => shared.catch(({ message }) => message)
   export const mark = () => (globalThis.mark ??= Math.random())
   export const prints = () => { void Promise.resolve().then(() => Promise.resolve()).then(async () => {
     for (let n = 0; n < 50; n++) await null
@@ -132,6 +135,16 @@ after('a refused call of it does not replace the process', async ({ invoke }) =>
   const mark = await resultOf(invoke('m/mark'))
   await resultOf(invoke('m/callsLate'))
   assert.is(await resultOf(invoke('m/firedWithin', { args: ['nothing', 60] })), 0)
+  assert.is(await resultOf(invoke('m/mark')), mark)
+})
+
+after('a call of it rejects for the runs that wait for it', async ({ invoke }) => {
+  const mark = await resultOf(invoke('m/mark'))
+  await resultOf(invoke('m/shares', { onHostCall: () => new Promise(() => {}) }))
+  assert.is(
+    await resultOf(invoke('m/awaitsShared')),
+    'The run has ended: expected svc functions to be awaited before it returns',
+  )
   assert.is(await resultOf(invoke('m/mark')), mark)
 })
 

@@ -74,7 +74,10 @@ const answer = (n: number): void => {
 }
 
 const invoke = (frame: Extract<ParentFrame, { type: 'invoke' }>): void => {
-  const run = new Run(frame, channel, outputBytes, () => runs.delete(frame.id))
+  const run = new Run(frame, channel, outputBytes, () => {
+    runs.delete(frame.id)
+    run.abandonCalls()
+  })
   runs.set(frame.id, run)
   const { target, input } = frame
   void activeRuns.run(run, execute, run, () => valueOf(run, target, input), stacks)

@@ -55,6 +55,10 @@ interface Pending {
   readonly reject: (error: Error) => void
 }
 
+/** The error of a host call that the run did not await. */
+const tooLate = (): Error =>
+  refused(new Error('The run has ended: expected svc functions to be awaited before it returns'))
+
 /** A thing that learns of the end of a run. */
 interface Held {
   release(run: Run): void
@@ -141,10 +145,7 @@ export class Run implements ActiveRun {
       const send = () => {
         const call = this.#calls++
         try {
-          if (this.#ended)
-            throw refused(
-              new Error('The run has ended: expected svc functions to be awaited before it returns'),
-            )
+          if (this.#ended) throw tooLate()
           const json = stringify({ type: 'host', id: this.id, call, request })
           if (!isShallow(json))
             throw new RangeError(`Expected a value nested at most ${MAX_DEPTH} levels deep`)
@@ -199,6 +200,18 @@ export class Run implements ActiveRun {
     this.#stopped = error
     this.#controller ??= new AbortController()
     this.#controller.abort(error)
+    this.#rejectCalls(error)
+  }
+
+  /**
+   * Rejects its host calls without a reply, because none arrives after its end. Another run may wait for one: in the turn of
+   * `files.get`, or for a value that a module keeps.
+   */
+  abandonCalls(): void {
+    if (this.#pending.size > 0) this.#rejectCalls(tooLate())
+  }
+
+  #rejectCalls(error: Error): void {
     for (const { reject } of this.#pending.values()) reject(error)
     this.#pending.clear()
   }
