@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
+import type { HostCall } from '../../src/ports/runtime.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { openWorkbench, resultOf, TIER, type Workbench } from './harness.ts'
@@ -181,6 +182,35 @@ stopping('that waits for a host call rejects that call', async () => {
   }
   const { code } = await failure('orders.handlers/everything', { signal: controller.signal, onHostCall })
   assert.is(code, 'cancelled')
+  await runtime.close()
+})
+
+stopping('that waits for more host calls than one run may make at once rejects them all', async () => {
+  const code = `
+    import { files, run } from 'svc'
+    export const runsMany = async (times) => {
+      await Promise.allSettled(Array.from({ length: times }, () => run('a/b')))
+      await files.delete('left')
+    }
+    export const mark = () => (globalThis.mark ??= Math.random())
+  `
+  const { runtime, invoke, failure } = await openWorkbench(
+    { 'm.js': code },
+    { graceMs: 10_000, heartbeatMs: 15_000 },
+  )
+  const before = await resultOf(invoke('m/mark'))
+  const controller = new AbortController()
+  const calls: string[] = []
+  const onHostCall = ({ op }: HostCall) => {
+    calls.push(op)
+    if (op === 'files') return Promise.resolve(null)
+    if (calls.length === 100) controller.abort()
+    return new Promise<never>(() => {})
+  }
+  const stopped = failure('m/runsMany', { args: [150], signal: controller.signal, onHostCall })
+  assert.is((await stopped).code, 'cancelled')
+  assert.equal(calls.slice(100), ['files'])
+  assert.is(await resultOf(invoke('m/mark')), before)
   await runtime.close()
 })
 

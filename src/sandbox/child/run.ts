@@ -55,6 +55,12 @@ interface Pending {
   readonly reject: (error: Error) => void
 }
 
+/** A host call that is made when another one has its reply. */
+interface Waiting {
+  readonly send: () => void
+  readonly reject: (error: Error) => void
+}
+
 /** The error of a host call that the run did not await. */
 const tooLate = (): Error =>
   refused(new Error('The run has ended: expected svc functions to be awaited before it returns'))
@@ -79,7 +85,7 @@ export class Run implements ActiveRun {
   #output: LineCutter | undefined
   #calls = 0
   readonly #pending = new Map<number, Pending>()
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting: Waiting[] = []
   readonly timers = new Set<NodeJS.Timeout | NodeJS.Immediate>()
   /** Created on first use, because most functions open no connection. */
   #held: Set<Held> | undefined
@@ -157,7 +163,7 @@ export class Run implements ActiveRun {
         }
       }
       if (this.#ended || (this.#pending.size < MAX_HOST_CALLS && this.#waiting.length === 0)) send()
-      else this.#waiting.push(send)
+      else this.#waiting.push({ send, reject })
     })
   }
 
@@ -179,7 +185,7 @@ export class Run implements ActiveRun {
     this.#pending.delete(call)
     if (error) pending.reject(thrownAt(this.#errorOf(error), pending.site))
     else pending.resolve(kept ? this.fetch(kept).then((bytes) => parse(bytes.toString()) as unknown) : value)
-    while (this.#pending.size < MAX_HOST_CALLS && this.#waiting.length > 0) this.#waiting.shift()?.()
+    while (this.#pending.size < MAX_HOST_CALLS && this.#waiting.length > 0) this.#waiting.shift()?.send()
   }
 
   /** Whether the function failed with the error of a host call that an outage refused. */
@@ -193,14 +199,14 @@ export class Run implements ActiveRun {
     return error
   }
 
-  /** Asks user code to stop: its signal aborts, and its pending host calls reject. */
+  /** Asks user code to stop: its signal aborts, and its host calls reject, also those that wait. Later ones are made. */
   stop(reason: StopReason): void {
     const error = new Error(reason === 'timeout' ? 'The run timed out' : 'The run was cancelled')
     error.name = 'AbortError'
     this.#stopped = error
+    this.#rejectCalls(error) // before the signal: its listeners may make calls
     this.#controller ??= new AbortController()
     this.#controller.abort(error)
-    this.#rejectCalls(error)
   }
 
   /**
@@ -212,7 +218,7 @@ export class Run implements ActiveRun {
   }
 
   #rejectCalls(error: Error): void {
-    for (const { reject } of this.#pending.values()) reject(error)
+    for (const { reject } of [...this.#pending.values(), ...this.#waiting.splice(0)]) reject(error)
     this.#pending.clear()
   }
 
@@ -246,7 +252,7 @@ export class Run implements ActiveRun {
   }
 
   #end(json: string): void {
-    for (const send of this.#waiting.splice(0)) send() // the service waits for these host calls too
+    for (const { send } of this.#waiting.splice(0)) send() // the service waits for these host calls too
     this.#output?.end()
     this.#ended = true
     this.endedIn = Run.period
