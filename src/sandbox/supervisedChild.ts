@@ -261,11 +261,12 @@ export class SupervisedChild {
         this.readyAt = clock.monotonic()
         return this.#listener.onReady()
       case 'result':
-        this.proven = true
-        return this.#finish(frame.id, this.#succeeded(this.#given.inJson(frame.value, size)))
+        return this.#finish(frame.id, () => this.#succeeded(this.#given.inJson(frame.value, size)))
       case 'failure':
-        this.proven = true
-        return this.#finish(frame.id, { status: 'failed', error: this.#given.inFailure(frame, size) })
+        return this.#finish(frame.id, () => ({
+          status: 'failed',
+          error: this.#given.inFailure(frame, size),
+        }))
       case 'log': {
         this.#intake.charge(size)
         const active = this.#activeOf(frame.id)
@@ -301,8 +302,11 @@ export class SupervisedChild {
     throw new ProtocolViolation(`Expected the id of a live run, got ${id}`) // C3
   }
 
-  #finish(id: number, outcome: Outcome): void {
+  /** The outcome is read after the check of the id: nobody would give back what is held for a result of no run (N3). */
+  #finish(id: number, read: () => Outcome): void {
     const active = this.#activeOf(id)
+    const outcome = read()
+    this.proven = true
     this.#active.delete(id)
     if (active.awaited > 0) this.#awaitingRuns--
     active.unlisten()

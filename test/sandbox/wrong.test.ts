@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
 import type { HostCall } from '../../src/ports/runtime.ts'
+import { Intake } from '../../src/sandbox/intake.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { openWorkbench, resultOf, TIER, type Workbench } from './harness.ts'
@@ -251,6 +252,21 @@ for (const name of forgeries) {
     assert.type(await resultOf(invoke('dies/identity')), 'number')
   })
 }
+
+pipe('takes no memory of other processes with results that no run has', async () => {
+  const { runtime, failure, build } = await openWorkbench('wrong', { heartbeatMs: 15_000 })
+  const forging = Array.from({ length: 13 }, (_, n) =>
+    failure('pipe/largeForeignRun', { build: { ...build, env_id: `env ${n}` } }),
+  )
+  for (const { code } of await Promise.all(forging)) assert.is(code, 'protocol_violation')
+  let listens = true
+  const other = new Intake({ unread: 0, listen: (yes) => void (listens = yes) })
+  const done = other.hold(1 << 20)
+  assert.ok(listens, 'a process with a result of 1 MiB is read')
+  done()
+  other.end()
+  await runtime.close()
+})
 
 pipe('loses its process when it closes the pipe', async ({ failure, invoke }) => {
   assert.is((await failure('pipe/closes')).code, 'worker_lost')
