@@ -5,7 +5,7 @@ import { MAX_JSON_DEPTH, RAW_BYTES } from '../events/rawJson.ts'
 /** Bytes of one frame without its length prefix. A sender of a larger frame violates the protocol. */
 export const MAX_FRAME = 8 << 20
 
-/** Levels of nesting in a frame. */
+/** Levels of nesting in a member of a frame, such as the value of a result. The frame itself is one more. */
 export const MAX_DEPTH = MAX_JSON_DEPTH
 
 /** Characters of one line of output, of an error message and of a stack: the child cuts, the parent checks. */
@@ -123,4 +123,4 @@ export const frameWriter = (write: (bytes: Buffer) => void): FrameWriter => {
   }
 }
 
-export const isShallow = (json: string): boolean => !nestsDeeperThan(MAX_DEPTH, json)
+export const isShallow = (json: string, levels = MAX_DEPTH): boolean => !nestsDeeperThan(levels, json)

@@ -112,8 +112,8 @@ export type ChildFrame =
 
 /** Parses a frame and checks each field. Throws `ProtocolViolation` for anything else. */
 export const parseChildFrame = (json: string): ChildFrame => {
-  if (!isShallow(json))
-    throw new ProtocolViolation(`Expected a frame nested at most ${MAX_DEPTH} levels deep`)
+  if (!isShallow(json, MAX_DEPTH + 1))
+    throw new ProtocolViolation(`Expected members of a frame nested at most ${MAX_DEPTH} levels deep`)
   return checked(objectIn(() => JSON.parse(json)))
 }
 

@@ -183,6 +183,16 @@ for (const [given, message] of refusals) {
   metadata(`is refused: ${given}`, async () => assert.is(await mistakeIn(given), message))
 }
 
+metadata('may nest 998 levels deep', async () => {
+  const nested = (levels: number) =>
+    `{ onEvent: "a", "x-deep": JSON.parse('['.repeat(${levels}) + ']'.repeat(${levels})) }`
+  assert.match(await mistakeIn(nested(997)), /^ok: /)
+  assert.match(
+    await mistakeIn(nested(998)),
+    /^Expected metadata that can be converted to JSON: metadata\["x-deep"\].* is nested more than 998 levels deep$/,
+  )
+})
+
 metadata('may use camelCase, no retries, leap days and keys of the author', async () => {
   const given =
     '{ onEvent: "a", retry: { attempts: 0 }, schedule: "0 0 29 2 *", secretHeaders: ["X-A", "x-a"], "x-team": "blue" }'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { frameReader, frameWriter, isShallow, MAX_FRAME } from '../../src/sandbox/frames.ts'
-import { parseChildFrame } from '../../src/sandbox/protocol.ts'
+import { parseChildFrame, parseLargeChildFrame } from '../../src/sandbox/protocol.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 
@@ -86,6 +86,17 @@ for (const json of refused)
 child('contains only the known fields', () => {
   const json = '{"type":"host","id":1,"call":0,"request":{"op":"context","key":"K","extra":1},"more":2}'
   assert.equal(parseChildFrame(json), { type: 'host', id: 1, call: 0, request: { op: 'context', key: 'K' } })
+})
+
+child('has members of up to 1000 levels, whatever its size is', () => {
+  const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+  const large = `"${'x'.repeat(100_000)}"`
+  const result = (value: string) => `{"type":"result","id":1,"value":${value}}`
+  const parseLarge = (json: string) => parseLargeChildFrame(Buffer.from(json))
+  assert.ok(parseChildFrame(result(nested(1000))))
+  assert.ok(parseLarge(result(`[${large},${nested(999)}]`)))
+  assert.throws(() => parseChildFrame(result(nested(1001))), /at most 1000 levels/)
+  assert.throws(() => parseLarge(result(`[${large},${nested(1000)}]`)), /valid JSON/)
 })
 
 child.run()

@@ -75,6 +75,12 @@ results('may have up to 6 MiB', async ({ failure, invoke }) => {
   assert.is(((await resultOf(invoke('results/large'))) as string).length, 5 << 20)
 })
 
+results('may nest 1000 levels deep', async ({ failure, invoke }) => {
+  const json = '['.repeat(1000) + ']'.repeat(1000)
+  assert.is(JSON.stringify(await resultOf(invoke('results/nested', { args: [1000] }))), json)
+  assert.is((await failure('results/nested', { args: [1001] })).code, 'result_not_serializable')
+})
+
 results('is its value as JSON', async ({ invoke }) => {
   assert.is(await resultOf(invoke('results/aFunction')), null)
   assert.equal(await resultOf(invoke('results/date')), { at: '1970-01-01T00:00:00.000Z' })

@@ -18,6 +18,9 @@ import { unusedIn } from './unused.ts'
 /** Bytes of one TypeScript module, which grows when it becomes JSON in a frame. */
 const MAX_CODE = MAX_FRAME / 2
 
+/** Levels of nesting in metadata. It is in an object in the list `functions` of a frame. */
+const MAX_METADATA_DEPTH = MAX_DEPTH - 2
+
 /** Values in the metadata of one function that are checked. More would be too large. */
 const MAX_METADATA_VALUES = 10_000
 
@@ -98,7 +101,11 @@ export class LostMetadata extends Error {}
 
 /** Returns the metadata. Throws `LostMetadata` for a value that JSON leaves out, which would be ignored in silence. */
 export const checkedMetadata = (metadata: unknown, where: string): unknown => {
-  const loss = lossIn(metadata, { root: 'metadata', maxDepth: MAX_DEPTH, maxValues: MAX_METADATA_VALUES })
+  const loss = lossIn(metadata, {
+    root: 'metadata',
+    maxDepth: MAX_METADATA_DEPTH,
+    maxValues: MAX_METADATA_VALUES,
+  })
   if (!loss) return metadata
   throw new LostMetadata(
     `${where}Expected metadata that can be converted to JSON: ${loss.path} is ${loss.reason}`,
