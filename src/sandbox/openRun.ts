@@ -19,7 +19,8 @@ export interface Job {
 
 /** Bytes for the marker line that the child adds to cut output, and for its line breaks. */
 const OUTPUT_SLACK = 128
-const LINES_SLACK = 4
+/** The marker line. */
+const LINES_SLACK = 1
 
 /** A job in a child. It remains, settled or not, until the child reports its end or dies. */
 export class OpenRun {

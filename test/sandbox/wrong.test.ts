@@ -323,6 +323,20 @@ flooding('one line gets it split into lines of 8 KiB', async ({ invoke }) => {
   assert.equal(lengths, [8192, 8192, 3616])
 })
 
+for (const end of ['', '\n'])
+  flooding(
+    `the console with ${end ? 'a' : 'an unfinished'} long line after many gets it cut`,
+    async ({ invoke }) => {
+      const lines: string[] = []
+      const onLog = ({ text }: { text: string }) => void lines.push(text)
+      const args = [9998, 100_000, end]
+      assert.is(await resultOf(invoke('floods/longLineAfter', { args, onLog })), 'printed')
+      const [first, second, mark] = lines.slice(9998)
+      assert.equal([first?.length, second?.length, mark], [8192, 8192, '… more output was cut off'])
+      assert.is(lines.length, 10_001)
+    },
+  )
+
 flooding.run()
 
 const reaching = suite<Workbench>('a function that reaches outside its build')

@@ -5,12 +5,16 @@ import { MAX_LINE } from '../frames.ts'
 
 export type Source = 'stdout' | 'stderr'
 
-/** Splits the output of one run into lines of at most `MAX_LINE` characters, up to `bytes` in all. */
+/**
+ * Splits the output of one run into lines of at most `MAX_LINE` characters, up to `bytes` and `MAX_OUTPUT_LINES` in all. A
+ * piece of a longer line counts as a line.
+ */
 export class LineCutter {
   readonly #emit: (source: Source, line: string) => void
   readonly #partial = { stdout: '', stderr: '' }
   #left: number
   #lines = 0
+  #isMarked = false
 
   constructor(bytes: number, emit: (source: Source, line: string) => void) {
     this.#left = bytes
@@ -23,30 +27,34 @@ export class LineCutter {
     this.#left -= cut.length
     const lines = (this.#partial[source] + cut).split('\n')
     this.#partial[source] = lines.pop() ?? ''
-    for (const line of lines) {
-      if (this.#lines >= MAX_OUTPUT_LINES) break
-      this.#line(source, line)
-    }
-    if (this.#lines >= MAX_OUTPUT_LINES) this.#left = 0
+    for (const line of lines) this.#line(source, line)
     while (this.#partial[source].length > MAX_LINE) {
-      this.#emit(source, this.#partial[source].slice(0, MAX_LINE))
+      this.#piece(source, this.#partial[source].slice(0, MAX_LINE))
       this.#partial[source] = this.#partial[source].slice(MAX_LINE)
     }
-    if (this.#left <= 0) this.end(OUTPUT_CUT)
+    if (this.#left <= 0) this.end()
   }
 
-  /** Sends text that has no newline yet. */
-  end(last?: string): void {
+  /** Sends text that has no newline yet, and after the last line the mark that output was cut off. */
+  end(): void {
     for (const source of ['stdout', 'stderr'] as const) {
       if (this.#partial[source]) this.#line(source, this.#partial[source])
       this.#partial[source] = ''
     }
-    if (last) this.#emit('stderr', last)
+    if (this.#left > 0 || this.#isMarked) return
+    this.#isMarked = true
+    this.#emit('stderr', OUTPUT_CUT)
   }
 
   #line(source: Source, line: string): void {
-    for (let at = 0; at === 0 || at < line.length; at += MAX_LINE, this.#lines++)
-      this.#emit(source, line.slice(at, at + MAX_LINE))
+    for (let at = 0; at === 0 || at < line.length; at += MAX_LINE)
+      this.#piece(source, line.slice(at, at + MAX_LINE))
+  }
+
+  #piece(source: Source, text: string): void {
+    if (this.#lines === MAX_OUTPUT_LINES) return
+    this.#emit(source, text)
+    if (++this.#lines === MAX_OUTPUT_LINES) this.#left = 0
   }
 }
 
