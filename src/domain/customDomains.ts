@@ -175,17 +175,18 @@ const advance = (
   status: DomainStatus,
 ): DomainEvent[] => {
   const { domain_id } = command
-  const isValid = status !== 'pending_validation' && status !== 'deleting'
+  const hasProof = isProved && status !== 'deleting'
+  const isValid = hasProof && status !== 'pending_validation' // a proved domain may wait for its certificate
   switch (command.type) {
     case 'ProveDomain':
       return status === 'pending_validation' && !isProved ? [{ type: 'DomainProved', domain_id }] : []
     case 'PublishChallenge':
-      if (!isValid && !(status === 'pending_validation' && isProved)) return []
+      if (!hasProof) return []
       if (command.values.join() === challenge.join()) return []
       return [{ type: 'ChallengePublished', domain_id, values: [...command.values] }]
     case 'AddCertificate': {
       if (isValid) return [command.fact]
-      if (status !== 'pending_validation' || !isProved) return []
+      if (!hasProof) return []
       return [command.fact, { type: 'DomainValidated', domain_id, routing_domain: command.routing_domain }]
     }
     case 'FailCertificate': {
@@ -200,16 +201,19 @@ const advance = (
     case 'ActivateDomain':
       return status === 'provisioning' ? [{ type: 'DomainActivated', domain_id, domain }] : []
     case 'DivertDomain':
-      return isValid && !isDiverted ? [{ type: 'DomainDiverted', domain_id, message: command.message }] : []
+      return hasProof && !isDiverted ? [{ type: 'DomainDiverted', domain_id, message: command.message }] : []
     case 'ReturnDomain':
-      return isDiverted && isValid ? [{ type: 'DomainReturned', domain_id }] : []
-    case 'SuspendDomain':
-      if (!isDiverted || !isValid || status === command.to) return []
+      return isDiverted && hasProof ? [{ type: 'DomainReturned', domain_id }] : []
+    case 'SuspendDomain': {
+      const isBack = command.to === 'pending_validation' || (isValid && status !== command.to)
+      if (!isDiverted || !hasProof || !isBack) return []
       return [{ type: 'DomainSuspended', domain_id, domain, status: command.to }]
+    }
     case 'DeleteDomain':
       return status === 'deleting' ? [] : [{ type: 'DomainDeleted', domain_id, domain }]
     case 'ExpireDomain':
-      return status === 'pending_validation' ? [{ type: 'DomainDeleted', domain_id, domain }] : []
+      if (status !== 'pending_validation' || isProved) return []
+      return [{ type: 'DomainDeleted', domain_id, domain }]
     case 'RemoveDomain':
       return status === 'deleting' ? [{ type: 'DomainRemoved', domain_id }] : []
     default:

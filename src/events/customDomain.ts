@@ -64,7 +64,10 @@ export const DomainDiverted = fact('DomainDiverted', { domain_id: Id, message: T
 /** The records of a diverted domain lead here again. */
 export const DomainReturned = fact('DomainReturned', { domain_id: Id })
 
-/** The domain no longer serves its environment, because its records lead elsewhere. It goes back to an earlier status. */
+/**
+ * The records of a diverted domain did not return in time. It no longer serves its environment, and goes back to an earlier
+ * status. With `pending_validation`, it is no longer proved.
+ */
 export const DomainSuspended = fact('DomainSuspended', {
   domain_id: Id,
   domain: Name,

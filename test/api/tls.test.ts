@@ -59,9 +59,10 @@ const close = async ({ server, pebble }: Place) => {
   await pebble.stop()
 }
 
-const otherEnvironment = async (operator: Api, url: string): Promise<Api> => {
-  await operator.post(`${url}/operator/orgs`, { slug: 'second', plan: 'scale' })
-  const { env_id } = await operator.post<{ env_id: string }>(`${url}/operator/orgs/second/envs`, {
+const otherEnvironment = async ({ server: { url }, dataDir, env }: Place, slug: string): Promise<Api> => {
+  const operator = openApi(url, openSecrets(readConfig(installation(dataDir, env))).operatorToken)
+  await operator.post(`${url}/operator/orgs`, { slug, plan: 'scale' })
+  const { env_id } = await operator.post<{ env_id: string }>(`${url}/operator/orgs/${slug}/envs`, {
     name: 'dev',
   })
   const { token } = await operator.post<{ token: string }>(`${url}/operator/envs/${env_id}/api-keys`, {
@@ -154,17 +155,13 @@ test('that are deleted lose their certificate, which is revoked', async (place) 
 })
 
 test('that lead elsewhere stop serving, and their new owner can claim them', async (place) => {
-  const { server, pebble, dataDir } = place
+  const { server, pebble } = place
   const name = 'moved.customer.example'
   const domain = await activate(place, name)
   await pebble.clearCname(name)
   const suspended = await reached(server.api, domain, 'provisioning')
   assert.is(suspended.routing_domain, domain.routing_domain)
-  const operator = openApi(
-    server.url,
-    openSecrets(readConfig(installation(dataDir, place.env))).operatorToken,
-  )
-  const other = await otherEnvironment(operator, server.url)
+  const other = await otherEnvironment(place, 'second')
   assert.is((await other.refused('POST', '/domains', { domain: name })).code, 'domain_exists')
   await pebble.clearCname(domain.validation_cname_name)
   await reached(server.api, domain, 'pending_validation')
@@ -186,18 +183,32 @@ test('that return in time keep serving', async (place) => {
   assert.is((await reached(place.server.api, domain, 'active')).message, null)
 })
 
-test('explain a refusal of the authority', async ({ server: { api }, pebble }) => {
+test('explain a refusal of the authority, and remain as long as they are proved', async (place) => {
+  const { api } = place.server
+  const { pebble } = place
   const domain = await api.post<Domain>('/domains', { domain: 'refused.example' })
   await pebble.setCname(domain.validation_cname_name, domain.validation_cname_value)
   const refused = await until(async () => {
     const now = await get(api, domain)
     return /authority refused/.test(now.message ?? '') ? now : undefined
   })
-  assert.is(refused.status, 'pending_validation')
+  assert.equal([refused.status, refused.expires_at], ['pending_validation', null])
   assert.match(
     refused.message ?? '',
     /The certificate authority refused the certificate .*The next attempt is at \d{4}-/,
   )
+  const other = await otherEnvironment(place, 'third')
+  const { env_id } = await other.get<{ env_id: string }>('/env')
+  await pebble.setCname(`_svc-claim.${domain.domain}`, `${env_id}.claim.${ZONE}`)
+  const { code, message } = await other.refused('POST', '/domains', { domain: domain.domain })
+  assert.is(code, 'domain_exists')
+  assert.not.match(message, 'not proved')
+  await pebble.clearCname(domain.validation_cname_name)
+  const claimed = await until(async () => {
+    const { status } = await other.send('POST', '/domains', { body: { domain: domain.domain } })
+    return status === 201
+  })
+  assert.ok(claimed)
 })
 
 test('store no private key in clear, and log none', async ({ dataDir, server }) => {

@@ -118,8 +118,9 @@ states('becomes deleting once, and then the domain is removed', () => {
     .when(erase)
     .refuses('not_found')
 })
-const diverted: DomainEvent = { type: 'DomainDiverted', domain_id: 'd', message: 'gone' }
-const suspended = (status: 'provisioning' | 'pending_validation'): DomainEvent => ({
+const proved: EventOf<'DomainProved'> = { type: 'DomainProved', domain_id: 'd' }
+const diverted: EventOf<'DomainDiverted'> = { type: 'DomainDiverted', domain_id: 'd', message: 'gone' }
+const suspended = (status: 'provisioning' | 'pending_validation'): EventOf<'DomainSuspended'> => ({
   type: 'DomainSuspended',
   domain_id: 'd',
   domain,
@@ -154,6 +155,16 @@ states('goes back when its records lead elsewhere, but not once they have return
         .then()
   }
 })
+states('becomes deleting when its time is over, unless it is proved', () => {
+  const expire = { type: 'ExpireDomain', domain_id: 'd' } as const
+  given(registered()).when(expire).then(deleted)
+  given(registered(), proved).when(expire).then()
+  given(registered(), proved, diverted, suspended('pending_validation')).when(expire).then(deleted)
+  for (const length of [2, 3, 4])
+    given(...path.slice(0, length))
+      .when(expire)
+      .then()
+})
 states('advances again after it went back', () => {
   given(...path, diverted, suspended('provisioning'))
     .when(activate)
@@ -164,7 +175,6 @@ states('advances again after it went back', () => {
 })
 states.run()
 
-const proved: EventOf<'DomainProved'> = { type: 'DomainProved', domain_id: 'd' }
 const issued: EventOf<'CertificateIssued'> = {
   type: 'CertificateIssued',
   domain_id: 'd',
@@ -206,6 +216,36 @@ certificates('is not stored for a domain that is unproved or deleted', () => {
   given(...path, diverted, suspended('pending_validation'))
     .when(add)
     .then()
+})
+certificates('is awaited by a proved domain, until the record of its proof is gone', () => {
+  const waiting = [registered(), proved] as const
+  given(...waiting)
+    .when({ type: 'DivertDomain', domain_id: 'd', message: 'gone' })
+    .then(diverted)
+  given(...waiting, diverted)
+    .when({ type: 'ReturnDomain', domain_id: 'd' })
+    .then({ type: 'DomainReturned', domain_id: 'd' })
+  const suspend = (to: 'provisioning' | 'pending_validation') =>
+    ({ type: 'SuspendDomain', domain_id: 'd', to }) as const
+  given(...waiting)
+    .when(suspend('pending_validation'))
+    .then()
+  given(...waiting, diverted)
+    .when(suspend('provisioning'))
+    .then()
+  given(...waiting, diverted)
+    .when(suspend('pending_validation'))
+    .then(suspended('pending_validation'))
+  const lost = [...waiting, diverted, suspended('pending_validation')] as const
+  given(...lost)
+    .when(suspend('pending_validation'))
+    .then()
+  given(...lost)
+    .when(add)
+    .then()
+  given(...lost)
+    .when(prove)
+    .then(proved)
 })
 certificates('is preceded by a challenge, which is published once per order', () => {
   given(registered()).when(publish).then()

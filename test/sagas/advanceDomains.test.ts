@@ -8,6 +8,7 @@ import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
 import { advanceDomains, advanceDomainsCore } from '../../src/sagas/advanceDomains.ts'
 import { openCommands } from '../commands/openCommands.ts'
+import type { Certificates } from '../../src/ports/certificates.ts'
 import { suite } from '../support/suite.ts'
 import { reacting } from './reacting.ts'
 
@@ -108,6 +109,8 @@ rule('an unproved domain is checked for the last time when it expires', () => {
   when('unmoved', last).then(look(last, NOW + 1000))
   const expired = domain(status, 7 * DAY + 1)
   when('changed', expired).then(drop, look(expired, NOW + HOUR), dropOrder)
+  const proved = domain(status, 7 * DAY - 1000, { is_proved: true })
+  when('unmoved', proved, issuing).then(look(proved, NOW + HOUR))
 })
 rule('the removal of a deleted domain is attempted until it succeeds', () => {
   const doc = domain('deleting', 30 * DAY)
@@ -208,6 +211,30 @@ const registered = async ({ aggregates }: Opened): Promise<DomainDoc> => {
 const statusOf = ({ aggregates }: Opened, { org_id, domain_id }: DomainDoc) =>
   aggregates.domains.read(streamOf.domains(org_id), (known) => known.get(domain_id)?.status)
 
+const sagaOf = (
+  { deps }: Opened,
+  doc: DomainDoc,
+  answer: 'none' | 'fails' | 'found',
+  certificates: Certificates | null = null,
+) =>
+  advanceDomains({
+    ...deps,
+    certificates,
+    dns: {
+      txt: () => Promise.resolve([]),
+      cname: () =>
+        answer === 'fails'
+          ? Promise.reject(new AppError('unavailable', 'no answer'))
+          : Promise.resolve(answer === 'found' ? [doc.validation_cname_value] : []),
+    },
+    logger: silent,
+    checkMs: CHECK_MS,
+  })
+const certificates: Certificates = {
+  issue: () => Promise.reject(new AppError('unavailable', 'The authority is away')),
+  revoke: () => Promise.resolve(),
+}
+
 for (const [what, answer, left] of [
   ['is removed if its record is missing', 'none', 'deleting'],
   ['is removed if DNS does not answer', 'fails', 'deleting'],
@@ -215,18 +242,7 @@ for (const [what, answer, left] of [
 ] as const)
   claims(what, async ({ node }) => {
     const old = await registered(node)
-    const saga = advanceDomains({
-      ...node.deps,
-      dns: {
-        txt: () => Promise.resolve([]),
-        cname: () =>
-          answer === 'fails'
-            ? Promise.reject(new AppError('unavailable', 'no answer'))
-            : Promise.resolve(answer === 'found' ? [old.validation_cname_value] : []),
-      },
-      logger: silent,
-      checkMs: CHECK_MS,
-    })
+    const saga = sagaOf(node, old, answer)
     assert.is(await saga.carryOut({ task: 'check', doc: old }), undefined)
     assert.is(await statusOf(node, old), left)
   })
@@ -242,6 +258,21 @@ claims('is kept if it was proved meanwhile', async ({ node }) => {
   assert.is(await expireClaim(node, old, newId()), false)
   assert.is(await statusOf(node, old), 'validated')
 })
+
+for (const [what, answer] of [
+  ['has its record', 'found'],
+  ['lost its record a moment ago', 'none'],
+  ['is not found because DNS does not answer', 'fails'],
+] as const)
+  claims(`is kept if it is proved and waits for its certificate, also if it ${what}`, async ({ node }) => {
+    const old = await registered(node)
+    const { domain_id, org_id, env_id } = old
+    const cause = { env_id, correlation_id: newId() }
+    await node.aggregates.domains.handle(streamOf.domains(org_id), { type: 'ProveDomain', domain_id }, cause)
+    const saga = sagaOf(node, old, answer, certificates)
+    await saga.carryOut({ task: 'check', doc: { ...old, is_proved: true } })
+    assert.is(await statusOf(node, old), 'pending_validation')
+  })
 
 claims.after(({ node }) => node.close())
 claims.run()

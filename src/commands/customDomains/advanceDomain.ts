@@ -38,10 +38,14 @@ export const advanceDomain = async (
   const route = () => followRecords(dns, domain, doc.routing_domain ?? '')
   const leads = (seen: string | null) =>
     doc.diverted ? handle({ type: 'ReturnDomain', domain_id }) : { moved: false, seen }
-  const leadsElsewhere = async (seen: string | null, remaining: 'provisioning' | 'pending_validation') => {
+  const leadsElsewhere = async (
+    name: string,
+    seen: string | null,
+    remaining: 'provisioning' | 'pending_validation',
+  ) => {
     if (!doc.diverted) {
       const found = seen === null ? 'has no CNAME record' : `is a CNAME of ${seen}`
-      const message = `${domain} no longer leads to this service: it ${found}`
+      const message = `${name} no longer leads to this service: it ${found}`
       return handle({ type: 'DivertDomain', domain_id, message })
     }
     if (Date.parse(doc.diverted.since) + domainRecheckMs * GRACE > clock.now()) return { moved: false, seen }
@@ -49,9 +53,13 @@ export const advanceDomain = async (
   }
   switch (doc.status) {
     case 'pending_validation': {
-      if (doc.is_proved && certificates) return { moved: false, seen: null } // waits for its certificate
       const { leads: isProved, seen } = await proof()
-      if (!isProved) return { moved: false, seen }
+      if (!isProved) {
+        return doc.is_proved
+          ? leadsElsewhere(doc.validation_cname_name, seen, 'pending_validation')
+          : { moved: false, seen }
+      }
+      if (doc.is_proved && certificates) return leads(seen) // waits for its certificate
       if (certificates && !isCurrent(doc.certificate)) return handle({ type: 'ProveDomain', domain_id })
       return handle({ type: 'ValidateDomain', domain_id, routing_domain: routingDomainOf(doc, domainsZone) })
     }
@@ -61,13 +69,14 @@ export const advanceDomain = async (
       const routed = await route()
       if (routed.leads) return handle({ type: 'ActivateDomain', domain_id })
       const { leads: isProved } = await proof()
-      return isProved ? leads(routed.seen) : leadsElsewhere(routed.seen, 'pending_validation')
+      return isProved ? leads(routed.seen) : leadsElsewhere(domain, routed.seen, 'pending_validation')
     }
     case 'active': {
       const routed = await route()
       if (routed.leads) return leads(routed.seen)
       const isLate = doc.diverted !== null // the proof decides only then
       return leadsElsewhere(
+        domain,
         routed.seen,
         isLate && !(await proof()).leads ? 'pending_validation' : 'provisioning',
       )

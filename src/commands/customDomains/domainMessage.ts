@@ -5,10 +5,12 @@ export const domainMessage = (doc: DomainDoc): string | null => {
   const { status, domain, routing_domain, failure, diverted, certificate } = doc
   const failed = failure && `${failure.message}. The next attempt is at ${failure.retry_at}`
   switch (status) {
-    case 'pending_validation':
-      if (!doc.is_proved)
-        return `Create the DNS record ${doc.validation_cname_name} CNAME ${doc.validation_cname_value}`
+    case 'pending_validation': {
+      const record = `Create the DNS record ${doc.validation_cname_name} CNAME ${doc.validation_cname_value}`
+      if (!doc.is_proved) return record
+      if (diverted) return `${diverted.message}. ${record}`
       return failed ?? 'The DNS record was found. The certificate is being issued'
+    }
     case 'validated':
     case 'provisioning':
       return diverted?.message ?? failed ?? `Create the DNS record ${domain} CNAME ${routing_domain}`

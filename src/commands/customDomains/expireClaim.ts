@@ -7,8 +7,12 @@ import type { CommandDeps } from '../deps.ts'
 export const CLAIM_MS = 7 * 24 * 60 * 60 * 1000
 
 /** The time at which an unproved claim expires, in milliseconds since 1970; null for a proved domain. */
-export const expiryOf = ({ status, since }: Pick<DomainDoc, 'status' | 'since'>): number | null =>
-  status === 'pending_validation' ? Date.parse(since) + CLAIM_MS : null
+export const expiryOf = ({
+  status,
+  is_proved,
+  since,
+}: Pick<DomainDoc, 'status' | 'is_proved' | 'since'>): number | null =>
+  status === 'pending_validation' && !is_proved ? Date.parse(since) + CLAIM_MS : null
 
 /** Deletes a domain that is still unproved. Resolves with whether its name can be given to another holder. */
 export const expireClaim = async (

@@ -41,7 +41,7 @@ export const registerDomain = async (
     await views.settled('domains')
     const held = await views.domains.get(other.holder)
     if (!held) return isStale(other) && (await abandon(deps, other, cause)) ? 'void' : 'in use'
-    if (held.status !== 'pending_validation') return 'in use'
+    if (held.status !== 'pending_validation' || held.is_proved) return 'in use'
     if (!(await isClaimed(deps, claim))) throw unproved(domain, claim)
     return (await expireClaim(deps, held, cause.correlation_id)) ? 'void' : 'in use'
   }

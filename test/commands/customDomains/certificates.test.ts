@@ -188,6 +188,19 @@ issuing('for a domain that is deleted meanwhile stores nothing, and revokes the 
   assert.ok(revoked.includes(`chain of ${domain.domain}`))
 })
 
+issuing('for a proved domain is awaited: no other environment can claim it meanwhile', async () => {
+  const domain = await proved()
+  const other = await createEnv(deps, { org: 'org', name: 'other' }, { correlation_id: newId() })
+  const claim = `_svc-claim.${domain.domain}`
+  cnames.set(claim, `${other.env_id}.claim.svc.test`)
+  const refusal = await registerDomain(deps, { domain: domain.domain }, callerOf(other.env_id)).catch(
+    (error: unknown) => error,
+  )
+  assert.ok(isAppError(refusal, 'domain_exists'))
+  assert.not.match(refusal.message, claim)
+  assert.is((await get(domain)).status, 'pending_validation')
+})
+
 issuing.run()
 
 const leaving = suite('a domain that leads elsewhere')
@@ -246,6 +259,28 @@ leaving('and returns in time changes nothing', async () => {
   await advance(domain)
   const { status, diverted } = await get(domain)
   assert.equal([status, diverted], ['active', null])
+})
+
+leaving('before it has a certificate loses its proof with its record, but not at once', async () => {
+  const domain = await proved()
+  const record = `${domain.validation_cname_name} CNAME ${domain.validation_cname_value}`
+  cnames.delete(domain.validation_cname_name)
+  const { message } = await verify(domain)
+  assert.is(
+    message,
+    `${domain.validation_cname_name} no longer leads to this service: it has no CNAME record. Create the DNS record ${record}`,
+  )
+  cnames.set(domain.validation_cname_name, domain.validation_cname_value)
+  await advance(domain)
+  assert.equal([(await get(domain)).is_proved, (await get(domain)).diverted], [true, null])
+  cnames.delete(domain.validation_cname_name)
+  await advance(domain)
+  await advanceDomain(deps, since(await get(domain), RECHECK_MS / 4 - 1000), { correlation_id: newId() })
+  assert.is((await get(domain)).is_proved, true)
+  await advanceDomain(deps, since(await get(domain), RECHECK_MS / 4), { correlation_id: newId() })
+  const { status, is_proved } = await get(domain)
+  assert.equal([status, is_proved], ['pending_validation', false])
+  assert.is((await verify(domain)).message, `Expected the DNS record ${record}; found no such record`)
 })
 
 leaving('before it ever served loses its proof with its record', async () => {
