@@ -224,6 +224,27 @@ delivering('is recognized by the id in the body of Stripe, whatever its signatur
   assert.is((await send(now() - 60)).text, (await send(now())).text)
 })
 
+for (const preset of ['slack', 'stripe'] as const) {
+  delivering(`of ${preset} is recognized when a proxy forwards its body in chunks`, async () => {
+    const delivery = newId()
+    const body = JSON.stringify({ type: 'paid', event_id: delivery, id: delivery })
+    const time = now()
+    const headers = {
+      'X-Slack-Request-Timestamp': String(time),
+      'X-Slack-Signature': `v0=${macOf(`v0:${time}:${body}`)}`,
+      'Stripe-Signature': `t=${time},v1=${macOf(`${time}.${body}`)}`,
+    }
+    const send = (content: NonNullable<RequestInit['body']>) =>
+      callHook(urlOf(preset), { body: content, headers, duplex: 'half' })
+    const first = await send(body)
+    const before = await runCount()
+    const again = await send(new Blob([body]).stream())
+    assert.equal([again.status, again.text], [200, first.text])
+    assert.is(again.headers.get('idempotency-replayed'), 'true')
+    assert.is(await runCount(), before)
+  })
+}
+
 delivering('shares the run when it arrives several times at once', async () => {
   const delivery = newId()
   const before = await runCount()

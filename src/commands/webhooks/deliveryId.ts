@@ -8,7 +8,7 @@ const ID = /^[\x21-\x7e]{1,255}$/
 /** Stripe writes the id of an event first. */
 const FIRST_ID = /^\s*\{\s*"id"\s*:\s*"([\w.-]{1,255})"/
 
-/** A body as a whole; null for a large one, of which only the head is known. */
+/** A body as a whole; null for an empty one, and for a large one, of which only the head is known. */
 interface Body {
   readonly whole: Buffer | null
   readonly head: Buffer

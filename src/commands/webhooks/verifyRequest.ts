@@ -10,11 +10,11 @@ import { type Headers, keyOf, openSignature } from './signatures.ts'
 
 /** The check of a request while its body arrives. */
 export interface Verification {
-  /** Passes on the chunks of a body that is not part of the request. */
+  /** Passes on the chunks of a body of which it is not known whether it becomes part of the request. */
   through(content: AsyncIterable<Buffer>): AsyncIterable<Buffer>
   /**
    * Returns the id that the provider gave to the delivery, if it did. Throws `unauthorized` if the signature is not valid.
-   * `body`: the fields of a body that is part of the request.
+   * `body`: the fields of a body that is part of the request, also if it arrived in chunks.
    */
   finish(body: Pick<WebhookRequest, 'body-raw' | 'body-bytes'>): string | undefined
 }
@@ -38,20 +38,21 @@ export const verifyRequest = async (
   const key = keyOf(preset, (await secretOf(deps, variable)).trim())
   if (key.length === 0) throw notPossible('the context variable that `verify` names contains no secret')
   const signature = openSignature(preset, headers, key, clock.now())
-  let head: Buffer | undefined
+  let head = Buffer.alloc(0)
   return {
     async *through(content) {
       for await (const chunk of content) {
-        head ??= chunk.subarray(0, HEAD_BYTES)
+        if (head.length < HEAD_BYTES)
+          head = Buffer.concat([head, chunk.subarray(0, HEAD_BYTES - head.length)])
         signature.update(chunk)
         yield chunk
       }
     },
     finish: (body) => {
-      const whole = head ? null : bytesOf(body)
-      if (whole) signature.update(whole)
+      const small = bytesOf(body)
+      if (head.length === 0) signature.update(small) // otherwise, it was part of the chunks
       signature.finish()
-      return deliveryIdOf(preset, headers, { whole, head: head ?? Buffer.alloc(0) })
+      return deliveryIdOf(preset, headers, { whole: small.length > 0 ? small : null, head })
     },
   }
 }
