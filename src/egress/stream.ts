@@ -70,9 +70,9 @@ export class EgressStream {
     this.#listener = listener
   }
 
-  /** Dials only these addresses. */
+  /** Dials only these addresses, unless the stream was aborted or given up while they were resolved. */
   dial(addresses: readonly Address[]): void {
-    if (this.#childClosed) return this.#close()
+    if (this.#childClosed || this.#error) return this.#close()
     const [first] = addresses
     if (!first) return this.fail(refusedBy.connect('ENETUNREACH', '', this.target.port).fields)
     const pinned: LookupFunction = (_name, _options, callback) => callback(null, [...addresses])

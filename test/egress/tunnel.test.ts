@@ -313,6 +313,39 @@ tunnels('a connection that the list no longer contains is closed with the reason
   assert.match(setting.frames.at(-1)?.payload.toString() ?? '', /not in `network`/)
 })
 
+tunnels('a connection that the list forbids while its name is resolved is never made', async (context) => {
+  let network: TunnelDeps['network'] = () => null
+  let connected = 0
+  const port = await serve(context, () => connected++)
+  const resolving = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  const setting = await setUp({
+    network: () => network(),
+    admit: async ({ host }) => {
+      if (host === 'slow.example') {
+        asked.resolve()
+        await resolving.promise
+      }
+      return [{ address: '127.0.0.1', family: 4 }]
+    },
+  })
+  setting.child.write(open(1, port, 'slow.example'))
+  await asked.promise
+  network = () => [{ host: 'a.example', below: false, port: null }]
+  setting.tunnel.closeUnlisted()
+  resolving.resolve()
+  await until(() => setting.frames.length > 0)
+  assert.equal(kinds(setting, 1), [FRAME.close])
+  assert.match(setting.frames[0]?.payload.toString() ?? '', 'ERR_EGRESS_REFUSED')
+  setting.child.write(Buffer.concat([frameOf(FRAME.close, 1), open(2, port)]))
+  await hasFrame(setting, 2, FRAME.opened)
+  await until(() => connected > 0)
+  assert.is(connected, 1) // the listed one, which the kernel accepts after any earlier one
+  setting.child.write(frameOf(FRAME.close, 2))
+  await until(() => setting.tunnel.streams === 0)
+  assert.is(setting.places(), 0)
+})
+
 tunnels('a connection without data is closed at the second look', async (context) => {
   const setting = await opened(context, (socket) => socket.on('data', () => {}))
   setting.tunnel.closeIdle()
