@@ -9,6 +9,7 @@ import { likelyPath } from './http/likelyPath.ts'
 import { problem } from './http/problem.ts'
 import { requestLimit } from './http/requestLimit.ts'
 import { serve, serveOperatorOnly, servePublic } from './http/serveRoute.ts'
+import type { ReplyShape } from './route.ts'
 import { healthRoutes } from './routes/health.ts'
 import { allRoutes } from './routes/index.ts'
 import { metricsRoute } from './routes/metrics.ts'
@@ -78,6 +79,7 @@ export const createFront = (deps: FrontDeps & LaterOperator, otherwise: () => Ap
 interface Endpoint {
   readonly method: string
   readonly path: string
+  readonly reply?: Pick<ReplyShape, 'kind'>
   readonly serve: (ctx: Context) => Promise<void>
 }
 
@@ -104,11 +106,15 @@ const appOf = (
   })
 
   const router = new Router({ sensitive: true, strict: true }) // else a proxy's rule for a path could be bypassed
-  for (const { method, path, serve } of endpoints)
+  for (const { method, path, reply, serve } of endpoints) {
     router.register(path, [method], (ctx) => {
       ctx.state.route = path
       return serve(ctx)
     })
+    // The router lets HEAD use a GET route. A stream would take the events of its consumer and write them nowhere.
+    const layer = router.stack.at(-1)
+    if (layer && reply?.kind === 'stream') layer.methods = [method]
+  }
 
   const isRoute = (method: string) => (path: string) => router.match(path, method).route
 

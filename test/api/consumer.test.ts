@@ -107,6 +107,14 @@ consumer('keeps its position across a restart, and ids stay valid', async () => 
   for (const client of [again, renamed]) client.close()
 })
 
+consumer('is not moved by HEAD, whose reply could contain no event', async () => {
+  const { event_id } = await publish(api(), 'probed')
+  assert.is((await api().send('HEAD', '/env/subscribe?consumer=probed&from=start')).status, 405)
+  const follower = await subscribe('?consumer=probed&from=start')
+  await until(() => follower.seen.some(({ data }) => data['event_id'] === event_id))
+  follower.close()
+})
+
 for (const name of ['', '-a', 'a/b', 'x'.repeat(64)]) {
   consumer(`refuses the name "${name.slice(0, 10)}"`, async () => {
     const { status, message } = await api().refused(

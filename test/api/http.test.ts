@@ -81,6 +81,13 @@ envelope('of an unknown method names the existing methods', async () => {
   }
 })
 
+envelope('of HEAD on a live stream names the other method', async () => {
+  for (const path of ['/env/subscribe', '/streams/none/subscribe']) {
+    const { status, headers, text } = await api.send('HEAD', path)
+    assert.equal([status, headers.get('allow'), text], [405, 'GET', ''])
+  }
+})
+
 envelope('of an unknown method on an unknown path is 404', async () => {
   for (const path of ['/', '/nope']) {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
