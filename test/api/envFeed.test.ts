@@ -108,5 +108,26 @@ slow('continues live, although the node had no other client meanwhile (I5)', asy
   await store.close()
 })
 
+const leaving = suite('the stream of an environment, for a client that leaves while it begins')
+
+leaving('is not kept open for it', async () => {
+  const store = openEventStore({ dir: tempDir() })
+  const subscribe = store.subscribe.bind(store)
+  const readers: AbortSignal[] = []
+  store.subscribe = (options) => {
+    readers.push(options.signal)
+    return subscribe(options)
+  }
+  const [ended, gone] = [new AbortController(), new AbortController()]
+  const feeds = new EnvFeeds(store, { signal: ended.signal, logger: silent }, { idleMs: 1 })
+  const served = feeds.serve(clientOf(gone.signal).client, env_id, '')
+  gone.abort() // the store has not yet told where the feed begins
+  await served
+  await until(() => readers.length > 0 && readers.every(({ aborted }) => aborted))
+  ended.abort()
+  await store.close()
+})
+
 feed.run()
 slow.run()
+leaving.run()

@@ -87,10 +87,11 @@ class EnvFeed {
   }
 
   /**
-   * Attaches a client that has everything up to `after`. Returns false if the feed no longer has the next frames, or
-   * there are too many for a client that may not read them.
+   * Attaches a client that has everything up to `after`, unless it has left. Returns false if the feed no longer has the
+   * next frames, or there are too many for a client that may not read them.
    */
   attach(client: FeedClient, after: Cursor): boolean {
+    if (client.gone.aborted) return true // its signal has fired: nothing would remove it
     if (after < this.#floor) return false
     const missed = this.#kept.filter(({ cursor }) => cursor > after).map(({ bytes }) => bytes)
     if (missed.reduce((size, { length }) => size + length, 0) > MAX_QUEUED_BYTES) return false
@@ -159,7 +160,7 @@ export class EnvFeeds {
         if (bytes) client.write(bytes)
         await client.flushed()
       }
-      if (client.gone.aborted || feed.attach(client, cursor)) return
+      if (feed.attach(client, cursor)) return
     }
   }
 
