@@ -40,7 +40,7 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
   let hasBegun = false
   for (let failures = 0; ;) {
     const connection = new AbortController()
-    failures++ // until bytes arrive: also a reply that ends at once is a failure
+    failures++ // until an event or a heartbeat arrives: also a reply that ends before them is a failure
     try {
       const response = await send(operation, {
         ...input,
@@ -52,8 +52,9 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
       // Without it, what happens between two connections would be lost to a reader that began at the end.
       if (!resume || hasBegun) from = response.headers.get('stream-position') ?? from
       const received = () => (failures = 0)
-      for await (const message of messagesOf(alive(bodyOf(response), connection, received))) {
+      for await (const message of messagesOf(alive(bodyOf(response), connection), received)) {
         const event = parsedOf(message)
+        received()
         if (resume && !hasBegun) ({ operation, input } = resume(event))
         hasBegun = true
         if (event.event === 'stream:complete') {
@@ -72,7 +73,7 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
     } finally {
       connection.abort() // the reader may have left in the middle
     }
-    if (failures > MAX_FAILURES) throw unexpected('replies that end at once')
+    if (failures > MAX_FAILURES) throw unexpected('replies that end before an event or a heartbeat')
     await wait(pauseOf(Math.max(failures, 1), null), signal)
   }
 }
@@ -95,7 +96,6 @@ const parsedOf = ({ id, event, data }: Message): ParsedEvent => ({
 async function* alive(
   body: ReadableStream<Uint8Array>,
   connection: AbortController,
-  received: () => void,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = body.getReader() // browsers do not all iterate streams
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -105,7 +105,6 @@ async function* alive(
       const { done, value } = await reader.read()
       clearTimeout(timer)
       if (done) return
-      received()
       yield value
     }
   } finally {

@@ -10,9 +10,12 @@ const MAX_BLOCK = 16 << 20
 
 /**
  * Reads a `text/event-stream` (HTML Living Standard, 9.2.6). An event that is cut off is left out, because the reader
- * resumes before it.
+ * resumes before it. `onComment` is called for each comment, such as a heartbeat.
  */
-export async function* messagesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Message, void, undefined> {
+export async function* messagesOf(
+  body: AsyncIterable<Uint8Array>,
+  onComment: () => void = () => {},
+): AsyncGenerator<Message, void, undefined> {
   const decoder = new TextDecoder()
   let rest = ''
   let block = emptyBlock()
@@ -24,7 +27,8 @@ export async function* messagesOf(body: AsyncIterable<Uint8Array>): AsyncGenerat
     rest = (lines.pop() ?? '') + rest.slice(end)
     for (const line of lines) {
       if (line !== '') {
-        addLine(block, line)
+        if (line.startsWith(':')) onComment()
+        else addLine(block, line)
         continue
       }
       if (block.data !== null) yield { id: block.id, event: block.event, data: block.data }
@@ -45,7 +49,6 @@ const emptyBlock = (): OpenBlock => ({ id: '', event: 'message', data: null })
 
 const addLine = (block: OpenBlock, line: string): void => {
   const colon = line.indexOf(':')
-  if (colon === 0) return // a comment keeps the connection open
   const field = colon === -1 ? line : line.slice(0, colon)
   const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
   if (field === 'data') block.data = block.data === null ? value : `${block.data}\n${value}`

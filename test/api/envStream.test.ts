@@ -248,6 +248,14 @@ time('ends after its timeout, and reports it', async () => {
   assert.equal(names, ['event:published', 'run:start', 'run:stop'])
 })
 
+time(
+  'of the environment ends with a heartbeat, which tells its client that the end is no failure',
+  async () => {
+    for (const path of ['/env/subscribe', '/env/subscribe?consumer=quiet'])
+      assert.match((await api().send('GET', path)).text, /\n:hb\n\n$/)
+  },
+)
+
 time('ends when the service stops', async () => {
   const { stream_id } = await publish(api(), 'nobody')
   const followers = [

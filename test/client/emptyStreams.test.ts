@@ -24,6 +24,14 @@ streams.after.each(() => {
   globalThis.setTimeout = realTimeout
 })
 
+const bodyOf = (text: string) =>
+  new ReadableStream({
+    start: (to) => {
+      if (text !== '') to.enqueue(new TextEncoder().encode(text))
+      to.close()
+    },
+  })
+
 const clientOf = (reply: () => ConstructorParameters<typeof Response>[0], seen: { requests: number }) =>
   createClient({
     url: 'http://127.0.0.1:1',
@@ -34,23 +42,36 @@ const clientOf = (reply: () => ConstructorParameters<typeof Response>[0], seen: 
     },
   })
 
-streams('pauses for longer each time, and then gives up with a clear error', async ({ pauses }) => {
-  const seen = { requests: 0 }
-  const failure = await Array.fromAsync(
-    clientOf(() => new ReadableStream({ start: (to) => to.close() }), seen).follow(newId()),
-  ).catch((error: unknown) => error)
-  assert.instance(failure, ServiceError)
-  assert.match((failure as ServiceError).message, 'Expected a stream of events, got replies that end at once')
-  assert.is(seen.requests, 17)
-  assert.ok(pauses.some((ms) => ms >= 5000))
-})
+/** `retry` is what the service writes before the first event, whether or not it fails to read that event. */
+for (const [what, text] of [
+  ['are empty', ''],
+  ['have no event', 'retry: 2000\n'],
+  ['break off in their first event', 'retry: 2000\nid: 4\nevent: run:stop\ndata: {'],
+] as const)
+  streams(
+    `pauses for longer each time, and then gives up with a clear error, when they ${what}`,
+    async (context) => {
+      const seen = { requests: 0 }
+      const stop = new AbortController()
+      const reply = () => {
+        if (seen.requests > 17) stop.abort(new Error('asked again'))
+        return bodyOf(text)
+      }
+      const reading = clientOf(reply, seen).follow(newId(), { signal: stop.signal })
+      const failure = await Array.fromAsync(reading).catch((error: unknown) => error)
+      assert.instance(failure, ServiceError)
+      assert.match((failure as ServiceError).message, 'got replies that end before an event or a heartbeat')
+      assert.is(seen.requests, 17)
+      assert.ok(context.pauses.some((ms) => ms >= 5000))
+    },
+  )
 
-streams('continues for as long as bytes arrive, such as heartbeats', async () => {
+streams('continues for as long as heartbeats arrive', async () => {
   const seen = { requests: 0 }
   const stop = new AbortController()
   const reply = () => {
     if (seen.requests === 40) stop.abort(new Error('enough'))
-    return ': heartbeat\n\n'
+    return 'retry: 2000\n:hb\n\n'
   }
   const failure = await Array.fromAsync(clientOf(reply, seen).follow(newId(), { signal: stop.signal })).catch(
     (error: unknown) => error,

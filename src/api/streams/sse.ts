@@ -20,7 +20,8 @@ export const POSITION_HEADER = 'Stream-Position'
 export const frame = (id: string, event: string, data: unknown): Buffer =>
   Buffer.from(`${frameHead(id, event)}${JSON.stringify(data)}${FRAME_END}`)
 
-const HEARTBEAT = Buffer.from(':hb\n\n')
+/** A comment. A client that has received neither it nor an event takes the end of its stream for a failure. */
+export const HEARTBEAT = Buffer.from(':hb\n\n')
 
 /** An open text/event-stream reply. Only the socket buffers data. */
 export class SseReply {
