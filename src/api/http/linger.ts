@@ -27,9 +27,14 @@ export const drained = (request: IncomingMessage): Promise<void> =>
       clearTimeout(longest)
       resolve()
     }
-    const silent = setTimeout(done, SILENT_MS)
+    // Timers run before what arrived during a stall is read: one more turn reads it.
+    let look: NodeJS.Immediate | undefined
+    const silent = setTimeout(() => (look = setImmediate(done)), SILENT_MS)
     const longest = setTimeout(done, LONGEST_MS)
-    request.on('data', () => silent.refresh())
+    request.on('data', () => {
+      clearImmediate(look)
+      silent.refresh()
+    })
     request.on('end', done).on('close', done).on('error', done)
     if (request.complete || request.destroyed) done()
     else request.resume()
