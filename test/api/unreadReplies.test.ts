@@ -8,6 +8,8 @@ import { until } from '../support/until.ts'
 const MIB = 1 << 20
 /** More than the kernel takes from a process. */
 const REPLY = 'x'.repeat(8 * MIB)
+/** Room for five replies and their headers. */
+const MAX = 44 * MIB
 
 interface Opened {
   server: Server
@@ -20,7 +22,7 @@ const unread = suite<Opened>('replies that clients do not read')
 unread.before.each(async (context) => {
   context.closed = []
   context.clients = []
-  const replies = new UnreadReplies({ max: 40 * MIB, onClosed: (socket) => context.closed.push(socket) })
+  const replies = new UnreadReplies({ max: MAX, onClosed: (socket) => context.closed.push(socket) })
   context.server = createServer({ ServerResponse: repliesIn(replies) }, (_, response) => response.end(REPLY))
   await new Promise<void>((resolve) => context.server.listen(0, '127.0.0.1', resolve))
 })

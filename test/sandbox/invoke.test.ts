@@ -176,9 +176,9 @@ invoke('names a missing function', async ({ failure }) => {
 })
 
 invoke('queues runs beyond the limit of a child, first in first out', async () => {
-  const bench = await openWorkbench('ok', { runsPerChild: 2 })
+  const bench = await openWorkbench('ok', { runsPerChild: 1 })
   const order: number[] = []
-  const runs = [30, 30, 1, 1, 1].map(async (ms, index) => {
+  const runs = [400, 300, 200, 100, 1].map(async (ms, index) => {
     await resultOf(bench.invoke('orders.handlers/later', { args: [ms] }))
     order.push(index)
   })

@@ -84,12 +84,45 @@ runs('fails a file that awaits something between two suites', async () => {
   )
 })
 
-runs('repeats the names of failed tests at the end', async () => {
+runs('repeats failed tests and their errors at the end', async () => {
   const { output } = await run({
-    'a.test.ts': `it('fails', () => assert.unreachable())\nit('passes', () => {})\nit.run()`,
+    'a.test.ts': `it('fails', () => { throw new Error('torn') })\nit('passes', () => {})\nit.run()`,
     'b.test.ts': `it('passes', () => {})\nit.run()`,
   })
-  assert.match(output, /^failures:\ntest\/a\.test\.ts\n {2}it {2}"fails"\nengines:/m)
+  assert.match(output, /^failures:\ntest\/a\.test\.ts\n {2}it {2}"fails"\n {4}torn\nengines:/m)
+})
+
+/** A file whose test fails until it has run `times` times. */
+const failsFirst = (times: number) => `import { appendFileSync, readFileSync } from 'node:fs'
+  it('is unsteady', () => {
+    appendFileSync('runs', '.')
+    assert.ok(readFileSync('runs').length > ${times}, 'not yet')
+  })\nit.run()`
+
+runs('runs a failing file a second time with --retry, and reports it', async () => {
+  const { code, output, last } = await run({ 'a.test.ts': failsFirst(1) }, '--retry')
+  assert.is(last, '1 passed, 0 failed')
+  assert.is(code, 0)
+  assert.match(output, /^FAIL {2}test\/a\.test\.ts/m)
+  assert.match(
+    output,
+    /^UNSTEADY, [^\n]*:\ntest\/a\.test\.ts\n {2}it {2}"is unsteady"\n {4}not yet\b.*\nengines:/m,
+  )
+})
+
+runs('fails a file that fails twice with --retry, or once without', async () => {
+  await fails(failsFirst(2), '1 passed, 1 failed', /^failures:\ntest\/a\.test\.ts/m, '--retry')
+  await fails(failsFirst(1), '1 passed, 1 failed', /^failures:\ntest\/a\.test\.ts/m)
+})
+
+runs('does not run again what fails in many files', async () => {
+  const files = Array.from({ length: 9 }, (_, n) => [
+    `${n}.test.ts`,
+    `it('fails', () => assert.unreachable())\nit.run()`,
+  ])
+  const { last, output } = await run(Object.fromEntries(files), '--retry')
+  assert.is(last, '0 passed, 9 failed')
+  assert.is(output.match(/^FAIL /gm)?.length, 9)
 })
 
 runs('reports the exercised engines before the last line', async () => {
