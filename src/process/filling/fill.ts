@@ -134,7 +134,13 @@ const runThread = async ({
     dataDir,
     members: members.map(({ name, version, dir, leaves }) => ({ name, version, dir, leaves })),
   }
-  const worker = new Worker(thread, { workerData, resourceLimits })
+  let worker: Worker
+  try {
+    worker = new Worker(thread, { workerData, resourceLimits })
+  } catch (error) {
+    for (const { settle } of members) settle.reject(error) // the system refuses a thread: its limit is reached
+    return
+  }
   const stop = () => {
     if (members.every(({ signal }) => signal.aborted)) worker.postMessage('stop')
   }

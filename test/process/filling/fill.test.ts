@@ -1,10 +1,12 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
+import workerThreads, { Worker } from 'node:worker_threads'
 import * as assert from 'uvu/assert'
 import { openEventStore } from '../../../src/adapters/embedded/eventStore/index.ts'
 import { openReadModels } from '../../../src/adapters/embedded/readModels/index.ts'
 import { newId } from '../../../src/ids.ts'
-import { silent } from '../../../src/logger.ts'
+import { type Logger, silent } from '../../../src/logger.ts'
 import type { EventStore } from '../../../src/ports/eventStore.ts'
 import type { ReadModels } from '../../../src/ports/readModels.ts'
 import { openSideFile } from '../../../src/process/engines.ts'
@@ -232,6 +234,43 @@ filling('are folded in the process if the thread fails', async ({ dir, store }) 
   assert.equal(await contentOf(readModels), await expectedOf(store))
   assert.equal(sidesIn(dir), [])
   await running.stop()
+  await readModels.close()
+})
+
+/** Where the system refuses a further thread, the constructor of Node throws. */
+const withoutThreads = async (work: () => Promise<void>): Promise<void> => {
+  const own = Worker
+  const refused = new Error('ERR_WORKER_INIT_FAILED')
+  workerThreads.Worker = class {
+    constructor() {
+      throw refused
+    }
+  } as unknown as typeof Worker
+  syncBuiltinESMExports()
+  try {
+    await work()
+  } finally {
+    workerThreads.Worker = own
+    syncBuiltinESMExports()
+  }
+}
+
+filling('are folded in the process if the system refuses a thread', async ({ dir, store }) => {
+  await appendFacts(store, 10)
+  const readModels = openReadModels({ dir })
+  const errors: unknown[] = []
+  const warn: Logger['warn'] = (_, data) => void errors.push(data?.['error'])
+  const fill = openFill({ dataDir: dir, store, readModels, logger: { ...silent, warn }, leastFacts: 1 })
+  await withoutThreads(async () => {
+    const running = await started(store, readModels, fill)
+    assert.equal(
+      errors,
+      allProjections.map(() => 'ERR_WORKER_INIT_FAILED'),
+    )
+    assert.equal(await contentOf(readModels), await expectedOf(store))
+    assert.equal(sidesIn(dir), [])
+    await running.stop()
+  })
   await readModels.close()
 })
 
