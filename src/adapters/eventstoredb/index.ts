@@ -100,14 +100,14 @@ class EventStoreDb implements EventStore {
     ...filter
   }: Filter & { after?: Cursor; signal: AbortSignal }): AsyncGenerator<Batch> {
     const matches = matcherOf(filter)
-    const stop = this.#untilAborted(signal, ALL)
-    await this.#tail.begun(stop)
+    using stop = this.#tail.wakes.stopOf(ALL, [signal, this.#connection.closed])
+    await this.#tail.begun(stop.signal)
     let cursor = after
     let reported = false // whether the last batch was `caughtUp`
-    while (!stop.aborted) {
+    while (!stop.signal.aborted) {
       let place = this.#tail.placeAfter(cursor)
       if (place === undefined) {
-        const page = await this.#again(() => this.#reader.log(cursor), stop)
+        const page = await this.#again(() => this.#reader.log(cursor), stop.signal)
         if (!page) return
         cursor = page.cursor
         reported = false
@@ -117,7 +117,7 @@ class EventStoreDb implements EventStore {
       }
       for (
         let events = this.#tail.after(place, PAGE);
-        events && !stop.aborted;
+        events && !stop.signal.aborted;
         events = this.#tail.after(place, PAGE)
       ) {
         if (events.length === 0 && reported && cursor >= this.#tail.position) {
@@ -140,8 +140,8 @@ class EventStoreDb implements EventStore {
   }
 
   async *follow(stream: string, { after = -1, signal }: { after?: number; signal: AbortSignal }) {
-    const stop = this.#untilAborted(signal, stream)
-    await this.#tail.begun(stop)
+    using stop = this.#tail.wakes.stopOf(stream, [signal, this.#connection.closed])
+    await this.#tail.begun(stop.signal)
     const follower: Follower = { queue: [], overflowed: false }
     const leave = this.#tail.follow(stream, follower)
     const end = new EndCheck(
@@ -154,12 +154,12 @@ class EventStoreDb implements EventStore {
     try {
       let revision = after
       let behind = true
-      while (!stop.aborted) {
+      while (!stop.signal.aborted) {
         if (behind || follower.overflowed) {
           follower.overflowed = false
           follower.queue.length = 0
           end.doubt()
-          const page = await this.#again(() => this.#reader.stream(stream, revision + 1, PAGE), stop)
+          const page = await this.#again(() => this.#reader.stream(stream, revision + 1, PAGE), stop.signal)
           if (!page) return
           const { events } = page
           behind = events.length > 0 // a short page may be incomplete; an empty one is checked while waiting
@@ -250,12 +250,5 @@ class EventStoreDb implements EventStore {
       }
     }
     return null
-  }
-
-  /** Returns a signal whose abort wakes the waiters of a key, so that a wait needs no listener of its own. */
-  #untilAborted(signal: AbortSignal, key: string): AbortSignal {
-    const stop = AbortSignal.any([signal, this.#connection.closed])
-    stop.addEventListener('abort', () => this.#tail.wakes.wake(key), { once: true })
-    return stop
   }
 }

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
 import { newId } from '../../../src/ids.ts'
 import type { Recorded } from '../../../src/events/event.ts'
@@ -26,6 +27,23 @@ const isWhole = (events: readonly Recorded[], streams: readonly string[], each: 
   }
 }
 
+/** The signals that `work` combines. Node keeps each of them while it has a listener. */
+const combinedDuring = async (work: () => Promise<void>): Promise<AbortSignal[]> => {
+  const { any } = AbortSignal
+  const combined: AbortSignal[] = []
+  AbortSignal.any = (signals) => {
+    const each = any.call(AbortSignal, signals)
+    combined.push(each)
+    return each
+  }
+  try {
+    await work()
+    return combined
+  } finally {
+    AbortSignal.any = any
+  }
+}
+
 export const subscribing = (name: string, open: () => Promise<OpenEventStore>): void => {
   const subscribe = suite<OpenEventStore>(`${name}: subscribe`, { timeoutMs: 60_000 })
   subscribe.before(async (context) => Object.assign(context, await open()))
@@ -44,6 +62,21 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
     assert.equal(
       eventsOf(all.items).map(({ stream, revision }) => `${stream.at(-1)}@${revision}`),
       ['1@0', '1@1', '2@0', '1@2'],
+    )
+  })
+
+  subscribe('leaves no listener when its caller stops reading, as following does', async ({ store }) => {
+    const env_id = newId()
+    const stream = `s-${env_id}`
+    await store.append(stream, facts(env_id, 1), 'none')
+    const { signal } = new AbortController() // of the node: it never aborts
+    const combined = await combinedDuring(async () => {
+      for await (const _ of store.subscribe({ env_id, signal })) break
+      for await (const _ of store.follow(stream, { signal })) break
+    })
+    assert.equal(
+      combined.map((each) => getEventListeners(each, 'abort').length),
+      [0, 0],
     )
   })
 

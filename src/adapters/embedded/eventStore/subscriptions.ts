@@ -41,10 +41,10 @@ export class Subscriptions {
   }: Filter & { after?: string; signal: AbortSignal }): AsyncGenerator<Batch> {
     const matches = matcherOf(filter)
     const turns = filter.env_id === undefined ? this.#own : reads
-    const stop = this.#untilAborted(signal, ALL)
+    using stop = this.#wakes.stopOf(ALL, [signal, this.#closing])
     let position = positionOf(after)
     let reported = false
-    while (!stop.aborted) {
+    while (!stop.signal.aborted) {
       const last = this.#log.last
       if (position >= last && reported) {
         await this.#wakes.next(ALL)
@@ -66,10 +66,10 @@ export class Subscriptions {
     stream: string,
     { after = -1, signal }: { after?: number; signal: AbortSignal },
   ): AsyncGenerator<StreamBatch> {
-    const stop = this.#untilAborted(signal, stream)
+    using stop = this.#wakes.stopOf(stream, [signal, this.#closing])
     let revision = after
     let reported = false
-    while (!stop.aborted) {
+    while (!stop.signal.aborted) {
       const { events, next, isCut } = this.#reader.readStream(stream, revision + 1, BATCH)
       if (next === revision + 1 && reported) {
         await this.#wakes.next(stream)
@@ -87,12 +87,5 @@ export class Subscriptions {
   wake(streams: Iterable<string>): void {
     this.#wakes.wake(ALL)
     for (const stream of streams) this.#wakes.wake(stream)
-  }
-
-  /** Returns a signal whose abort wakes the waiters of a key, so that a wait needs no listener of its own. */
-  #untilAborted(signal: AbortSignal, key: string): AbortSignal {
-    const stop = AbortSignal.any([signal, this.#closing])
-    stop.addEventListener('abort', () => this.#wakes.wake(key), { once: true })
-    return stop
   }
 }
