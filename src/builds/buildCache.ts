@@ -193,10 +193,9 @@ export class BuildCache {
     await rename(unpacked, dir).catch((error: unknown) => {
       if (!existsSync(dir)) throw error // otherwise the same bytes were faster
     })
-    void syncTree(dir).then(
-      () => rm(mark, { force: true }),
-      () => {}, // it was removed meanwhile, or the next start removes it
-    )
+    syncTree(dir)
+      .then(() => rm(mark, { force: true }))
+      .catch(() => {}) // the folder was removed meanwhile, or the next start removes it
     this.#shares.add(build.hash, {
       bytes,
       owner: this.#deps.ownerOf(build.env_id),

@@ -22,7 +22,12 @@ export const stripBuild = async (
     readonly signal?: AbortSignal | undefined
   },
 ): Promise<void> => {
-  const writes: Promise<void>[] = []
+  const failed = new AbortController()
+  let writing: Promise<void> = Promise.resolve()
+  const write = async (file: string, content: string): Promise<void> => {
+    await writing
+    await writeFile(join(dir, file), content)
+  }
   try {
     await runTask({
       task: 'strip',
@@ -31,15 +36,17 @@ export const stripBuild = async (
       maxSize: Infinity, // the compiler alone runs here, and each file has one frame
       code,
       options,
-      signal,
+      signal: signal ? AbortSignal.any([signal, failed.signal]) : failed.signal,
       onResult: (frame) => {
-        if (frame.type === 'stripped') writes.push(writeFile(join(dir, frame.file), frame.code))
+        if (frame.type !== 'stripped') return
+        writing = write(frame.file, frame.code)
+        writing.catch((error: unknown) => failed.abort(error)) // a disk without room ends the task
       },
     })
   } catch (error) {
     if (!(error instanceof TaskFailed)) throw error
     throw new AppError('bad_request', messageOf(error), { cause: error })
   } finally {
-    await Promise.all(writes)
+    await writing
   }
 }
