@@ -47,9 +47,13 @@ const bytesOf = (content: string | Uint8Array): Buffer => {
   try {
     return Buffer.from(content)
   } catch {
-    const got = content === null ? 'null' : typeof content
-    throw new TypeError(`Expected files.put() with content as a string or Uint8Array, got ${got}`)
+    throw new TypeError(`Expected files.put() with content as a string or Uint8Array, got ${kindOf(content)}`)
   }
+}
+
+const kindOf = (value: unknown): string => {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'an array' : typeof value
 }
 
 /** The files of the run's environment. */
@@ -83,7 +87,11 @@ export const files = {
   /** Lists files in the order of their paths. `limit` is 1-100, default 20. */
   list: async (
     options: { prefix?: string; limit?: number; offset?: number } = {},
-  ): Promise<readonly FileInfo[]> => (await ask('list', options)) as readonly FileInfo[],
+  ): Promise<readonly FileInfo[]> => {
+    if (typeof options !== 'object' || options === null || Array.isArray(options))
+      throw new TypeError(`Expected files.list() with an object of options, got ${kindOf(options)}`)
+    return (await ask('list', options)) as readonly FileInfo[]
+  },
 
   delete: async (path: string): Promise<void> => {
     await ask('delete', { path })

@@ -149,13 +149,14 @@ export class Run implements ActiveRun {
     return new Promise((resolve, reject) => {
       demandJson(request, site)
       const send = () => {
-        const call = this.#calls++
         try {
           if (this.#ended) throw tooLate()
-          const json = stringify({ type: 'host', id: this.id, call, request })
+          const json = stringify(request) // a toJSON may make calls of its own
           if (!isShallow(json))
-            throw new RangeError(`Expected a value nested at most ${MAX_DEPTH} levels deep`)
-          this.#channel.sendJson(json)
+            throw new RangeError(`Expected a call nested at most ${MAX_DEPTH} levels deep, with its values`)
+          const call = this.#calls
+          this.#channel.sendJson(`{"type":"host","id":${this.id},"call":${call},"request":${json}}`)
+          this.#calls++ // a call that is refused here has no number: the service expects them without a gap
           this.#pending.set(call, { resolve, reject, site })
         } catch (error) {
           // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- everything thrown above is an Error
