@@ -36,25 +36,25 @@ export const beginUpload = async (
   const begun = await uploadState(deps, upload_id)
   if ('upload' in begun) return begun.upload
   if (expected_size !== undefined) await checkFileQuota(deps, env_id, { path, size: expected_size })
-  const admitted = deps.quotas.admitUpload(env_id, async () => {
+  const begins = deps.quotas.admitUpload(env_id, async () => {
     const key = contentKey(env_id, freshId())
-    await deps.aggregates.admitChange(cause, { upload_id, path, key, content_type, run_id })
-    const upload: Upload = {
+    const admitted: Omit<Upload, 'blob_upload_id'> = {
       upload_id,
       path,
       content_type,
       key,
-      blob_upload_id: await deps.blobs.createUpload(key),
       ...(expected_size !== undefined && { expected_size }),
       part_size: PART_BYTES,
       parts_expected: Math.max(1, Math.ceil((expected_size ?? 0) / PART_BYTES)),
       by_run_id: run_id,
       expires_at: isoOf(laterNow(deps.store) + UPLOAD_EXPIRES_MS),
     }
+    await deps.aggregates.admitChange(cause, admitted)
+    const upload = { ...admitted, blob_upload_id: await deps.blobs.createUpload(key) }
     await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'BeginUpload', upload }, cause)
     return upload
   })
-  return admitted.catch(async (error: unknown) => {
+  return begins.catch(async (error: unknown) => {
     const state = await uploadState(deps, upload_id) // a repeat counts the upload of the first request
     if ('upload' in state) return state.upload
     throw error

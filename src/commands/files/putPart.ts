@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { clock } from '../../clock.ts'
+import { etagOf, UNKNOWN_ETAG } from '../../content/etag.ts'
 import { AHEAD_BYTES, type FileQuota } from '../../content/fileQuota.ts'
 import { withContent } from '../../disk/withContent.ts'
 import { AppError } from '../../errors.ts'
@@ -107,9 +108,9 @@ const receiving = async (
         yield chunk
       }
     }
-    await aggregates.admitChange(cause, { upload_id, part_number, size })
+    await aggregates.admitChange(cause, { upload_id, part_number, size, etag: UNKNOWN_ETAG })
     const put = await blobs.putPart(key, blob_upload_id, part_number, hashed(), size)
-    const part = { part_number, size, etag: `"${digest.digest('hex')}"`, blob_etag: put.etag }
+    const part = { part_number, size, etag: etagOf(digest), blob_etag: put.etag }
     await aggregates.uploads.handle(
       streamOf.upload(upload_id),
       { type: 'AddPart', part, now: clock.iso() },

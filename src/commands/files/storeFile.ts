@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { clock } from '../../clock.ts'
 import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
 import { contentKey, MAX_STORING_MS } from '../../content/contentKey.ts'
+import { etagOf, UNKNOWN_ETAG } from '../../content/etag.ts'
 import { AHEAD_BYTES, type FileQuota } from '../../content/fileQuota.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
@@ -59,14 +60,15 @@ export const storeFile = async (
   try {
     if (announced !== null) await room.cover(announced)
     const key = contentKey(env_id, newId())
-    await aggregates.admitChange(cause, { path, key, content_type, run_id })
+    const file_id = newId()
+    const expected = { file_id, path, key, size: announced ?? 0, etag: UNKNOWN_ETAG, content_type, run_id }
+    await aggregates.admitChange(cause, expected)
     const { size } = await blobs.put(key, measured())
     if (clock.monotonic() - began > MAX_STORING_MS) {
       await discardContent(blobs, key)
       throw new AppError('request_timeout', `body: expected it within ${MAX_STORING_MS} ms`)
     }
-    const etag = `"${digest.digest('hex')}"`
-    const stored = { file_id: newId(), path, key, size, etag, content_type, run_id }
+    const stored = { ...expected, size, etag: etagOf(digest) }
     return await commitFile(deps, stored, cause).catch(async (error: unknown) => {
       const isRefused = isAppError(error) && error.status < 500 // after any other error the fact may have been stored
       if (isRefused) await discardContent(blobs, key)
