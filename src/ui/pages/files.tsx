@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import type { File } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
@@ -100,16 +101,25 @@ const Upload = ({ onDone }: { readonly onDone: () => void }) => {
   const content = useSignal<globalThis.File | null>(null)
   const path = useSignal('')
   const sent = useSignal(0)
+  /** Whether the reader wrote the path: then another file does not change it. */
+  const hasWritten = useRef(false)
   return (
     <Action
       label="Upload"
       does="Stores a file of this computer. A file with the same path is replaced."
       refusal={refusalOf('file', 'create')}
+      onOpen={() => {
+        content.value = null
+        path.value = ''
+        sent.value = 0
+        hasWritten.current = false
+      }}
       run={async () => {
-        if (!content.value) throw new Error('File: expected one, got none')
-        await api.files.put(path.value, content.value, { onProgress: (bytes) => (sent.value = bytes) })
+        const [file, to] = [content.value, path.value] // the dialog can be opened again meanwhile
+        if (!file) throw new Error('File: expected one, got none')
+        await api.files.put(to, file, { onProgress: (bytes) => (sent.value = bytes) })
         onDone()
-        return `Stored ${path.value}, ${sizeText(content.value.size)}.`
+        return `Stored ${to}, ${sizeText(file.size)}.`
       }}
     >
       <label>
@@ -119,11 +129,19 @@ const Upload = ({ onDone }: { readonly onDone: () => void }) => {
           required
           onChange={({ currentTarget: { files } }) => {
             content.value = files?.[0] ?? null
-            path.value ||= content.value?.name ?? ''
+            if (!hasWritten.current) path.value = content.value?.name ?? ''
           }}
         />
       </label>
-      <TextField label="Path" required value={path.value} onChange={(value) => (path.value = value)} />
+      <TextField
+        label="Path"
+        required
+        value={path.value}
+        onChange={(value) => {
+          path.value = value
+          hasWritten.current = value !== ''
+        }}
+      />
       {sent.value > 0 && content.value && (
         <progress max={content.value.size} value={sent.value} aria-label="Progress">
           {sizeText(sent.value)}
