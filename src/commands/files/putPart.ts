@@ -39,26 +39,29 @@ type PartRef = UploadRef & { readonly part_number: number }
  * Streams one part of `size` bytes to a pending upload (SPEC.md, Multipart upload). A part with the same number is
  * replaced. Rejects with `bad_request`, `payload_too_large`, `not_found`, `quota_exceeded` or `rate_limit_exceeded`.
  */
-export const putPart = (
+export const putPart = async (
   deps: Deps,
   { size, content, ...part }: PartRef & Content,
   cause: EnvCause,
-): Promise<Part> =>
-  receiving(deps, part, cause, async ({ cover, store }) => {
+): Promise<Part> => {
+  checkPart({ ...part, size })
+  return receiving(deps, part, cause, async ({ cover, store }) => {
     await cover(size)
     return store({ size, content })
   })
+}
 
 /**
  * Receives a part of unknown size in `file` and then stores it like `putPart`, because the blobs require the size before
  * the first byte. What has arrived already counts. The file does not remain.
  */
-export const putSpooledPart = (
+export const putSpooledPart = async (
   deps: Deps,
   { file, content, ...part }: PartRef & Omit<Content, 'size'> & { readonly file: string },
   cause: EnvCause,
-): Promise<Part> =>
-  receiving(deps, part, cause, async ({ cover, store }) => {
+): Promise<Part> => {
+  checkPart({ ...part, size: 0 })
+  return receiving(deps, part, cause, async ({ cover, store }) => {
     let size = 0
     const covered = async function* () {
       for await (const chunk of content) {
@@ -74,6 +77,7 @@ export const putSpooledPart = (
       await rm(file, { force: true })
     }
   })
+}
 
 interface Receiving {
   /** Checks a part that has `bytes` so far, and reserves room for it. */
