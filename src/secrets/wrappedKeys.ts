@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { isAppError } from '../errors.ts'
+import { Turns } from '../loops/turns.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import { type MasterKeys, wrappedBy } from './masterKeys.ts'
 
@@ -48,8 +49,8 @@ const boundTo = (key: WrappedKey): Buffer =>
 export class WrappedKeys {
   readonly #blobs: Blobs
   readonly #masterKeys: MasterKeys
-  /** The end of the latest change of a key, by blob. */
-  readonly #turns = new Map<string, Promise<void>>()
+  /** The changes of a key, by blob. */
+  readonly #turns = new Turns()
 
   constructor(blobs: Blobs, masterKeys: MasterKeys) {
     this.#blobs = blobs
@@ -80,24 +81,12 @@ export class WrappedKeys {
 
   /** Wraps a key with the current master key. A removal waits meanwhile, because the key would come back. */
   wrapAgain(key: WrappedKey): Promise<void> {
-    return this.#inTurn(key, async () => this.put(key, await this.get(key)))
+    return this.#turns.run(blobOf(key), async () => this.put(key, await this.get(key)))
   }
 
   /** After it, no `wrapAgain` of this process stores the key again. */
   remove(key: WrappedKey): Promise<void> {
-    return this.#inTurn(key, () => this.#blobs.remove(blobOf(key)))
-  }
-
-  async #inTurn(key: WrappedKey, work: () => Promise<void>): Promise<void> {
-    const at = blobOf(key)
-    const turn = (this.#turns.get(at) ?? Promise.resolve()).then(work)
-    const over = turn.catch(() => {})
-    this.#turns.set(at, over)
-    try {
-      await turn
-    } finally {
-      if (this.#turns.get(at) === over) this.#turns.delete(at)
-    }
+    return this.#turns.run(blobOf(key), () => this.#blobs.remove(blobOf(key)))
   }
 
   /** Yields all keys, or the data keys of a scope; those of an environment include its projects. */

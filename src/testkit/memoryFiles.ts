@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
+import { etagOf } from '../content/etag.ts'
 import { checkedContentType, checkedPath } from '../content/fileChecks.ts'
 import { AppError } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -136,7 +137,7 @@ export class MemoryFiles {
       file_id: former?.file_id ?? newId(),
       path,
       size: bytes.length,
-      etag: `"${createHash('sha256').update(bytes).digest('hex')}"`,
+      etag: etagOf(createHash('sha256').update(bytes)),
       content_type: checkedContentType(file.content_type),
       storage_backend: 'disk',
       created_by_run_id: former ? former.created_by_run_id : run_id,

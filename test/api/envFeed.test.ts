@@ -121,7 +121,7 @@ leaving('is not kept open for it', async () => {
   const [ended, gone] = [new AbortController(), new AbortController()]
   const feeds = new EnvFeeds(store, { signal: ended.signal, logger: silent }, { idleMs: 1 })
   const served = feeds.serve(clientOf(gone.signal).client, env_id, '')
-  gone.abort() // the store has not yet told where the feed begins
+  gone.abort() // the store has not yet returned where the feed begins
   await served
   await until(() => readers.length > 0 && readers.every(({ aborted }) => aborted))
   ended.abort()

@@ -249,7 +249,7 @@ time('ends after its timeout, and reports it', async () => {
 })
 
 time(
-  'of the environment ends with a heartbeat, which tells its client that the end is no failure',
+  'of the environment ends with a heartbeat, so that its client does not take the end for a failure',
   async () => {
     for (const path of ['/env/subscribe', '/env/subscribe?consumer=quiet'])
       assert.match((await api().send('GET', path)).text, /\n:hb\n\n$/)

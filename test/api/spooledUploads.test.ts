@@ -3,12 +3,12 @@ import { type ClientRequest, request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
-import type { DomainEvent } from '../../src/events/index.ts'
 import { newId } from '../../src/ids.ts'
 import { termsOf } from '../../src/plans/plans.ts'
 import { upload } from '../support/build.ts'
 import { type Api, openApi } from '../support/http.ts'
 import { openFilesIn } from '../support/openFiles.ts'
+import { plantedFile } from '../support/plantedFile.ts'
 import { plantOrg } from '../support/plantOrg.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -21,20 +21,7 @@ const MB = 1 << 20
 const LEFT = 12 * MB
 const { starter, self_host } = termsOf
 
-const nearlyFull: DomainEvent = {
-  type: 'FileStored',
-  file_id: newId(),
-  path: 'planted',
-  key: 'files/planted',
-  size: starter.limits.storage_bytes - LEFT,
-  etag: '"e"',
-  content_type: 'text/plain',
-  storage_backend: 'disk',
-  created_by_run_id: null,
-  updated_by_run_id: null,
-  created_at: '2026-05-01T10:00:00.000Z',
-  updated_at: '2026-05-01T10:00:00.000Z',
-}
+const nearlyFull = plantedFile('planted', starter.limits.storage_bytes - LEFT)
 
 const dataDir = tempDir()
 const [full] = await plantOrg(dataDir, 'starter', [nearlyFull])

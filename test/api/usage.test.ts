@@ -10,6 +10,7 @@ import { termsOf } from '../../src/plans/plans.ts'
 import { deploy, publish, type Run, runsOf, type Webhook } from '../support/build.ts'
 import { type Answer, type Api, openApi } from '../support/http.ts'
 import { installation } from '../support/installation.ts'
+import { plantedFile } from '../support/plantedFile.ts'
 import { plantOrg } from '../support/plantOrg.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -43,21 +44,6 @@ const kept = (size: number): DomainEvent => ({
   event_time: '2026-05-01T10:00:00.000Z',
 })
 
-const stored = (path: string, size: number): DomainEvent => ({
-  type: 'FileStored',
-  file_id: newId(),
-  path,
-  key: `files/planted/${path}`,
-  size,
-  etag: '"planted"',
-  content_type: 'text/plain',
-  storage_backend: 'disk',
-  created_by_run_id: null,
-  updated_by_run_id: null,
-  created_at: '2026-05-01T10:00:00.000Z',
-  updated_at: '2026-05-01T10:00:00.000Z',
-})
-
 const FUNCTIONS = `
 import { fn, call, run, send } from 'svc'
 const tried = async (work) => { try { await work(); return 'done' } catch (error) { return error.message } }
@@ -87,7 +73,9 @@ const [outOfCalls] = await plantOrg(dataDir, 'scale', [kept(scale.limits.call_st
 /** Room for a run, and for no webhook with `LARGE_BODY`. */
 const [almostFull] = await plantOrg(dataDir, 'scale', [kept(scale.limits.call_storage_bytes - (20 << 10))])
 const LARGE_BODY = 'x'.repeat(40 << 10)
-const [fullOfFiles] = await plantOrg(dataDir, 'scale', [stored('large', scale.limits.storage_bytes - 10)])
+const [fullOfFiles] = await plantOrg(dataDir, 'scale', [
+  plantedFile('large', scale.limits.storage_bytes - 10),
+])
 const server = await startServer({ dataDir })
 const apiOf = (planted: { key: string } | undefined): Api => openApi(server.url, planted?.key ?? '')
 const usageOf = (api: Api) => api.get<Static<typeof OrgUsage>>('/org/usage')

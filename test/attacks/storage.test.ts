@@ -7,6 +7,7 @@ import { newId } from '../../src/ids.ts'
 import { termsOf } from '../../src/plans/plans.ts'
 import { type BuildUpload, type Run, upload } from '../support/build.ts'
 import { type Api, openApi } from '../support/http.ts'
+import { plantedFile } from '../support/plantedFile.ts'
 import { plantOrg } from '../support/plantOrg.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -37,21 +38,7 @@ const nearlyFull = (target: Target): Promise<{ api: Api; dataDir: string }> => {
 
 const plant = async (target: Target): Promise<{ api: Api; dataDir: string }> => {
   const dataDir = tempDir()
-  const at = '2026-05-01T10:00:00.000Z'
-  const file: DomainEvent = {
-    type: 'FileStored',
-    file_id: newId(),
-    path: 'planted',
-    key: 'files/planted',
-    size: FREE.storage_bytes - LEFT,
-    etag: '"e"',
-    content_type: 'text/plain',
-    storage_backend: 'disk',
-    created_by_run_id: null,
-    updated_by_run_id: null,
-    created_at: at,
-    updated_at: at,
-  }
+  const file = plantedFile('planted', FREE.storage_bytes - LEFT)
   const data: DomainEvent = {
     type: 'StreamDataEmitted',
     run_id: newId(),

@@ -5,7 +5,7 @@ import { Idempotency } from '../../src/commands/idempotency.ts'
 import type { NewId } from '../../src/ids.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { DataKeys } from '../../src/secrets/dataKeys.ts'
-import { AppError, isAppError } from '../../src/errors.ts'
+import { isAppError } from '../../src/errors.ts'
 import { openLogger } from '../../src/logger.ts'
 import type { Reservation } from '../../src/content/fileQuota.ts'
 import { Payloads } from '../../src/content/payloads.ts'
@@ -13,6 +13,7 @@ import type { EventStore } from '../../src/ports/eventStore.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
 import { MasterKeys } from '../../src/secrets/masterKeys.ts'
 import { WrappedKeys } from '../../src/secrets/wrappedKeys.ts'
+import { anyRoom, noRoom } from '../support/rooms.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -29,14 +30,6 @@ interface Context {
   ): Idempotency
 }
 
-const roomy = { dataFor: (): Reservation => ({ cover: () => Promise.resolve(), release() {} }) }
-const full = {
-  dataFor: (): Reservation => ({
-    cover: () => Promise.reject(new AppError('quota_exceeded', 'full')),
-    release() {},
-  }),
-}
-
 const nodes = suite<Context>('requests with a key, on several nodes')
 
 nodes.before.each(async (context) => {
@@ -49,7 +42,7 @@ nodes.before.each(async (context) => {
   const keyring = new Keyring(masterKey, new DataKeys({ keys, wrapped }))
   context.store = store
   context.kept = async () => (await Array.fromAsync(blobs.list('replies/'))).length
-  context.node = (holder, isGone = () => false, waitMs = 60_000, quotas = roomy) =>
+  context.node = (holder, isGone = () => false, waitMs = 60_000, quotas = { dataFor: anyRoom }) =>
     new Idempotency({
       store,
       aggregates: openAggregates(store),
@@ -97,7 +90,7 @@ nodes('are worked on once; all simultaneous callers get the same answer', async 
 nodes(
   'keep no large answer for which there is no room, and work again with the same ids',
   async ({ node, kept }) => {
-    const member = node('a', undefined, undefined, full)
+    const member = node('a', undefined, undefined, { dataFor: noRoom })
     const large = 'x'.repeat(100_000)
     const ask = () => member.once(asked(), async (ids) => ({ id: ids('thing'), large }))
     const [first, second] = [await ask(), await ask()]

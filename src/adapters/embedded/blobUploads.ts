@@ -6,6 +6,7 @@ import type { DurableNames } from '../../disk/durableNames.ts'
 import { isMissing, syncFolder } from '../../disk/sync.ts'
 import { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
+import { Turns } from '../../loops/turns.ts'
 import { MIN_PART_BYTES, type PendingUpload, type UploadedPart, type Uploads } from '../../ports/blobs.ts'
 import { badPart, checkedKey, checkedPartNumber, checkedParts, sizedBytes } from '../shared/blobKeys.ts'
 import { Sender } from '../shared/sender.ts'
@@ -22,9 +23,9 @@ const ETAG = /^[0-9a-f]{64}$/
 export const openUploads = (folders: BlobFolders, objects: DurableNames): Uploads => {
   const { scratch, uploads } = folders
   // Only one completion of an upload may place its blob: the others could join other parts.
-  const completions = turns()
+  const completions = new Turns()
   // A part removes the files that it replaces: two at a time would keep both of theirs, and only one is counted.
-  const placements = turns()
+  const placements = new Turns()
 
   /** Returns the folder of an upload of this key. Throws `not_found` if there is none. */
   const folderOf = async (key: string, uploadId: string): Promise<string> => {
@@ -88,7 +89,7 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
         const digest = createHash('sha256')
         await writeSynced(file, hashed(sizedBytes(sender.read(), size), digest))
         const etag = digest.digest('hex')
-        await placements(uploadId, () => placePart(file, folder, prefix, etag))
+        await placements.run(uploadId, () => placePart(file, folder, prefix, etag))
         return { part_number: partNumber, etag }
       } catch (error) {
         if (sender.failed) throw error
@@ -102,7 +103,7 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
     },
 
     async completeUpload(key, uploadId, parts) {
-      return completions(uploadId, () => joinParts(key, uploadId, parts))
+      return completions.run(uploadId, () => joinParts(key, uploadId, parts))
     },
 
     async abortUpload(key, uploadId) {
@@ -116,19 +117,6 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
         if (about) yield { ...about, upload_id: uploadId }
       }
     },
-  }
-}
-
-/** Returns a function that runs the work of each upload one after the other. */
-const turns = () => {
-  const last = new Map<string, Promise<unknown>>()
-  return async <T>(uploadId: string, work: () => Promise<T>): Promise<T> => {
-    const done = (last.get(uploadId) ?? Promise.resolve()).then(work)
-    const turn = done.catch(() => {})
-    last.set(uploadId, turn)
-    await turn
-    if (last.get(uploadId) === turn) last.delete(uploadId)
-    return done
   }
 }
 

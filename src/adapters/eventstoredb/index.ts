@@ -100,7 +100,7 @@ class EventStoreDb implements EventStore {
     ...filter
   }: Filter & { after?: Cursor; signal: AbortSignal }): AsyncGenerator<Batch> {
     const matches = matcherOf(filter)
-    using stop = this.#tail.wakes.stopOf(ALL, [signal, this.#connection.closed])
+    using stop = this.#tail.wakes.stopOf(ALL, signal, this.#connection.closed)
     await this.#tail.begun(stop.signal)
     let cursor = after
     let reported = false // whether the last batch was `caughtUp`
@@ -140,7 +140,7 @@ class EventStoreDb implements EventStore {
   }
 
   async *follow(stream: string, { after = -1, signal }: { after?: number; signal: AbortSignal }) {
-    using stop = this.#tail.wakes.stopOf(stream, [signal, this.#connection.closed])
+    using stop = this.#tail.wakes.stopOf(stream, signal, this.#connection.closed)
     await this.#tail.begun(stop.signal)
     const follower: Follower = { queue: [], overflowed: false }
     const leave = this.#tail.follow(stream, follower)

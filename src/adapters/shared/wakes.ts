@@ -25,8 +25,8 @@ export class Wakes {
   }
 
   /** A stop that wakes the waiters of a key, so that a wait needs no listener of its own. */
-  stopOf(key: string, signals: readonly AbortSignal[]): Stop {
-    const signal = AbortSignal.any([...signals])
+  stopOf(key: string, ...signals: AbortSignal[]): Stop {
+    const signal = AbortSignal.any(signals)
     const wake = () => this.wake(key)
     signal.addEventListener('abort', wake, { once: true })
     return { signal, [Symbol.dispose]: () => signal.removeEventListener('abort', wake) }

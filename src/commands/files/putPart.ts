@@ -39,29 +39,22 @@ type PartRef = UploadRef & { readonly part_number: number }
  * Streams one part of `size` bytes to a pending upload (SPEC.md, Multipart upload). A part with the same number is
  * replaced. Rejects with `bad_request`, `payload_too_large`, `not_found`, `quota_exceeded` or `rate_limit_exceeded`.
  */
-export const putPart = async (
+export const putPart = (
   deps: Deps,
   { size, content, ...part }: PartRef & Content,
   cause: EnvCause,
-): Promise<Part> => {
-  checkPart({ ...part, size })
-  return receiving(deps, part, cause, async ({ cover, store }) => {
-    await cover(size)
-    return store({ size, content })
-  })
-}
+): Promise<Part> => receiving(deps, { ...part, size }, cause, ({ store }) => store({ size, content }))
 
 /**
  * Receives a part of unknown size in `file` and then stores it like `putPart`, because the blobs require the size before
  * the first byte. What has arrived already counts. The file does not remain.
  */
-export const putSpooledPart = async (
+export const putSpooledPart = (
   deps: Deps,
   { file, content, ...part }: PartRef & Omit<Content, 'size'> & { readonly file: string },
   cause: EnvCause,
-): Promise<Part> => {
-  checkPart({ ...part, size: 0 })
-  return receiving(deps, part, cause, async ({ cover, store }) => {
+): Promise<Part> =>
+  receiving(deps, { ...part, size: 0 }, cause, async ({ cover, store }) => {
     let size = 0
     const covered = async function* () {
       for await (const chunk of content) {
@@ -69,7 +62,6 @@ export const putSpooledPart = async (
         yield chunk
       }
     }
-    await cover(size)
     try {
       await pipeline(covered(), createWriteStream(file))
       return await withContent(file, (spooled) => store({ size, content: spooled }))
@@ -77,7 +69,6 @@ export const putSpooledPart = async (
       await rm(file, { force: true })
     }
   })
-}
 
 interface Receiving {
   /** Checks a part that has `bytes` so far, and reserves room for it. */
@@ -85,13 +76,17 @@ interface Receiving {
   readonly store: (content: Content) => Promise<Part>
 }
 
-/** Runs work on a part of a pending upload. What the part covers of the plan is released afterwards. */
+/**
+ * Runs work on a part of a pending upload that has at least `size` bytes. What the part covers of the plan is released
+ * afterwards.
+ */
 const receiving = async (
   { aggregates, blobs, store, quotas }: Deps,
-  { part_number, ...ref }: PartRef,
+  { part_number, size: least, ...ref }: PartRef & Pick<Content, 'size'>,
   cause: EnvCause,
   work: (part: Receiving) => Promise<Part>,
 ): Promise<Part> => {
+  checkPart({ part_number, size: least })
   const { env_id } = cause
   const { upload, parts } = await pendingUpload({ aggregates, store }, env_id, ref)
   const { key, blob_upload_id, upload_id } = upload
@@ -123,6 +118,7 @@ const receiving = async (
     return part
   }
   try {
+    await cover(least)
     return await work({ cover, store: storePart })
   } finally {
     room.release()

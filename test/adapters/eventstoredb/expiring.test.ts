@@ -18,6 +18,7 @@ import { newId } from '../../../src/ids.ts'
 import { facts } from '../../contracts/eventStore/facts.ts'
 import { eventsOf, gather } from '../../contracts/eventStore/gather.ts'
 import { clientOf } from '../../support/eventstoredb/client.ts'
+import { anyRoom } from '../../support/rooms.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
 import { until } from '../../support/until.ts'
@@ -276,7 +277,7 @@ expire(
         store,
         aggregates,
         payloads: new Payloads(blobs),
-        quotas: { dataFor: () => ({ cover: () => Promise.resolve(), release() {} }) },
+        quotas: { dataFor: anyRoom },
         keyring: new Keyring(masterKey, keys),
         logger: silent,
         holder: newId(),

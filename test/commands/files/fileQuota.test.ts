@@ -16,6 +16,7 @@ import { newId } from '../../../src/ids.ts'
 import { cause, type Node, openNode } from '../../support/openNode.ts'
 import { refusedWith } from '../refusedWith.ts'
 import { suite } from '../../support/suite.ts'
+import { anyRoom, noRoom } from '../../support/rooms.ts'
 import { tempDir } from '../../support/tempDir.ts'
 
 const MB = 1 << 20
@@ -61,11 +62,6 @@ const store = (
     cause,
   )
 
-const full: FileQuota['roomFor'] = () => ({
-  cover: () => Promise.reject(new AppError('quota_exceeded', 'full')),
-  release() {},
-})
-
 const quota = suite<Context>('the quota of files')
 quota.before(async (context) => {
   const node = await openNode()
@@ -96,7 +92,7 @@ quota('is asked for the difference to the file before', async ({ under }) => {
 })
 
 quota('is asked before the first byte when the caller announces the size', async ({ under }) => {
-  const { deps } = under({ roomFor: full })
+  const { deps } = under({ roomFor: noRoom })
   let begun = false
   const wanted = { path: 'early', content_type: '', run_id: null, announced: 10 }
   await refusedWith('quota_exceeded', () =>
@@ -108,7 +104,7 @@ quota('is asked before the first byte when the caller announces the size', async
 quota('leaves nothing of a file that it refuses', async ({ under, node }) => {
   const keys = () => Array.fromAsync(node.blobs.list('files/'))
   const before = (await keys()).length
-  const { deps } = under({ roomFor: full })
+  const { deps } = under({ roomFor: noRoom })
   await refusedWith('quota_exceeded', () => store(deps, 'b', 1))
   assert.is(await fileAt(deps, 'env', 'b'), null)
   assert.is((await keys()).length, before)
@@ -134,7 +130,7 @@ quota('refuses a part of unknown size as soon as too much of it has arrived', as
     {
       maxFileBytes: () => Infinity,
       roomFor: () => ({
-        cover: (bytes) => (bytes > 100 ? full('env').cover(bytes) : Promise.resolve()),
+        cover: (bytes) => (bytes > 100 ? noRoom().cover(bytes) : Promise.resolve()),
         release() {},
       }),
     },
@@ -173,7 +169,7 @@ changes.before(async (context) => {
     maxFileBytes: () => 100,
     checkRoom: () => Promise.resolve(),
     admitUpload: (_, begin) => begin(),
-    roomFor: () => ({ cover: () => Promise.resolve(), release() {} }),
+    roomFor: anyRoom,
   }
   const refuse = () => Promise.reject(new AppError('rate_limit_exceeded', 'enough'))
   const deps = { aggregates: openAggregates(store, undefined, refuse), blobs, quotas, store }

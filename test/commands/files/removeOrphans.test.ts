@@ -17,6 +17,7 @@ import { newId } from '../../../src/ids.ts'
 import type { Blobs } from '../../../src/ports/blobs.ts'
 import { expireUploads } from '../../../src/commands/files/expireUploads.ts'
 import { removeOrphans } from '../../../src/commands/files/removeOrphans.ts'
+import { anyRoom } from '../../support/rooms.ts'
 import { suite } from '../../support/suite.ts'
 import { cause, type Node, openNode } from '../../support/openNode.ts'
 
@@ -25,7 +26,7 @@ const quota: FileQuota = {
   maxFileBytes: () => 100 << 20,
   checkRoom: () => Promise.resolve(),
   admitUpload: (_, begin) => begin(),
-  roomFor: () => ({ cover: () => Promise.resolve(), release() {} }),
+  roomFor: anyRoom,
 }
 
 type FileDeps = Parameters<typeof storeFile>[0]

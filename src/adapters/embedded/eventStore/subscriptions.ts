@@ -41,7 +41,7 @@ export class Subscriptions {
   }: Filter & { after?: string; signal: AbortSignal }): AsyncGenerator<Batch> {
     const matches = matcherOf(filter)
     const turns = filter.env_id === undefined ? this.#own : reads
-    using stop = this.#wakes.stopOf(ALL, [signal, this.#closing])
+    using stop = this.#wakes.stopOf(ALL, signal, this.#closing)
     let position = positionOf(after)
     let reported = false
     while (!stop.signal.aborted) {
@@ -66,7 +66,7 @@ export class Subscriptions {
     stream: string,
     { after = -1, signal }: { after?: number; signal: AbortSignal },
   ): AsyncGenerator<StreamBatch> {
-    using stop = this.#wakes.stopOf(stream, [signal, this.#closing])
+    using stop = this.#wakes.stopOf(stream, signal, this.#closing)
     let revision = after
     let reported = false
     while (!stop.signal.aborted) {
