@@ -13,7 +13,7 @@ import { cpuShare } from './cpuShare.ts'
 import { Pulse } from './pulse.ts'
 import { HostCallReplies } from './hostCallReplies.ts'
 import { type Job, OpenRun } from './openRun.ts'
-import { isChildRun } from './runQueue.ts'
+import { OpenRuns } from './openRuns.ts'
 import { RawJson } from '../events/rawJson.ts'
 import type { Input, Outcome } from '../ports/runtime.ts'
 
@@ -57,7 +57,7 @@ export class SupervisedChild {
   readonly #options: SandboxOptions
   readonly #listener: ChildListener
   readonly #process: SandboxedProcess
-  readonly #active = new Map<number, OpenRun>()
+  readonly #runs = new OpenRuns()
   /** Milliseconds since the start, by the share of a processor. */
   #startingMs = 0
   /** Monotonic milliseconds of the latest tick or run, which is precise enough for deadlines. */
@@ -67,7 +67,6 @@ export class SupervisedChild {
   readonly #intake: Intake
   #faulty = false
   #wasClogged = false
-  #awaitingRuns = 0
   readonly #given: GivenValues
   readonly #pulse: Pulse
   readonly #condition: Condition
@@ -91,8 +90,10 @@ export class SupervisedChild {
       process: this.#process,
       intake: this.#intake,
       given: this.#given,
-      isOpen: (id) => this.state !== 'ended' && this.#active.has(id),
-      awaiting: (active, more) => this.#await(active, more),
+      isOpen: (id) => this.state !== 'ended' && this.#runs.has(id),
+      awaiting: (active, more) => {
+        if (this.#runs.await(active, more)) this.#listener.onFreed(this)
+      },
       drain: () => this.drain(),
       onUnread: () => this.kill('unresponsive', UNREAD),
     })
@@ -100,7 +101,7 @@ export class SupervisedChild {
   }
 
   get size(): number {
-    return this.#active.size
+    return this.#runs.size
   }
 
   /**
@@ -109,12 +110,12 @@ export class SupervisedChild {
    */
   get room(): number {
     if (!this.#isOpen) return 0
-    return this.#options.runsPerChild - (this.#active.size - this.#awaitingRuns)
+    return this.#options.runsPerChild - this.#runs.working
   }
 
   /** The number of those for which no run waits. They must leave memory to the child runs that they may start. */
   get roomForOthers(): number {
-    return Math.min(this.room, this.#options.runsPerChild * AWAITING_PER_RUN - this.#active.size)
+    return Math.min(this.room, this.#options.runsPerChild * AWAITING_PER_RUN - this.#runs.size)
   }
 
   /** Whether it answers and accepts no more runs, or only child runs. */
@@ -124,17 +125,17 @@ export class SupervisedChild {
 
   /** Whether a run waits for a child run. */
   get awaits(): boolean {
-    return this.#awaitingRuns > 0
+    return this.#runs.awaits
   }
 
   /** Whether it has runs that all wait for child runs. */
   get onlyAwaits(): boolean {
-    return this.awaits && this.#awaitingRuns === this.#active.size
+    return this.#runs.onlyAwaits
   }
 
   /** Whether it has runs for which no other run waits. */
   get hasOthers(): boolean {
-    return [...this.#active.values()].some(({ job }) => !isChildRun(job))
+    return this.#runs.hasOthers
   }
 
   get #isOpen(): boolean {
@@ -147,7 +148,7 @@ export class SupervisedChild {
   }
 
   get idle(): boolean {
-    return this.state === 'ready' && !this.#process.killed && this.#active.size === 0
+    return this.state === 'ready' && !this.#process.killed && this.#runs.size === 0
   }
 
   invoke(job: Job, input: Input, now: number): void {
@@ -169,7 +170,7 @@ export class SupervisedChild {
       outputBytes: this.#options.outputBytes,
       onAbort: () => this.#stop(id, 'cancelled', this.#now),
     })
-    this.#active.set(id, open)
+    this.#runs.add(id, open)
     this.#now = now
     open.listen()
     if (this.#begun >= this.#options.replaceAfterRuns) this.drain()
@@ -197,7 +198,7 @@ export class SupervisedChild {
     const { listening, isFlooded } = this.#intake
     const stalledMs = Math.max(0, elapsedMs - 2 * this.#options.tickMs)
     let isAnyDue = false
-    for (const active of this.#active.values()) {
+    for (const active of this.#runs.values()) {
       active.pass(elapsedMs, { stalledMs, isRead: listening || isFlooded })
       isAnyDue ||= this.#isDue(active)
     }
@@ -210,7 +211,7 @@ export class SupervisedChild {
   }
 
   #judge(): void {
-    for (const [id, active] of this.#active) {
+    for (const [id, active] of this.#runs.entries()) {
       if (!this.#isDue(active)) continue
       if (!active.stopped) this.#stop(id, 'timeout', this.#now)
       else if (!this.#isHeldUp(active)) this.#giveUp(active)
@@ -269,7 +270,7 @@ export class SupervisedChild {
         }))
       case 'log': {
         this.#intake.charge(size)
-        const active = this.#activeOf(frame.id)
+        const active = this.#runs.demand(frame.id)
         return active.log(frame.source, this.#given.inOutput(frame, active.cutLines))
       }
       case 'host':
@@ -283,7 +284,7 @@ export class SupervisedChild {
         return this.drain()
       case 'ending':
         this.#intake.charge(size)
-        if (frame.id !== undefined) this.#activeOf(frame.id)
+        if (frame.id !== undefined) this.#runs.demand(frame.id)
         this.#end.endingBy(frame.id)
         return this.drain()
       default:
@@ -296,45 +297,28 @@ export class SupervisedChild {
     return { status: 'succeeded', result, done: this.#intake.hold(result.bytes.length) }
   }
 
-  #activeOf(id: number): OpenRun {
-    const active = this.#active.get(id)
-    if (active) return active
-    throw new ProtocolViolation(`Expected the id of a live run, got ${id}`) // C3
-  }
-
   /** The outcome is read after the check of the id: nobody would give back what is held for a result of no run (N3). */
   #finish(id: number, read: () => Outcome): void {
-    const active = this.#activeOf(id)
+    const active = this.#runs.demand(id)
     const outcome = read()
     this.proven = true
-    this.#active.delete(id)
-    if (active.awaited > 0) this.#awaitingRuns--
+    this.#runs.remove(id)
     active.unlisten()
     const final = active.stopped ? active.stopOutcome : outcome
     if (active.job.settled || final !== outcome) doneWith(outcome)
     if (active.stopped || active.calls.idle) active.job.settle(final)
     else void active.calls.settled().then(() => active.job.settle(final))
-    if (this.#active.size === 0) this.idleSince = this.#now
+    if (this.#runs.size === 0) this.idleSince = this.#now
     this.#retireIfEmpty()
     this.#listener.onFreed(this)
   }
 
   #serve(call: Extract<ChildFrame, { type: 'host' }>, size: number): void {
-    this.#replies.serve(this.#activeOf(call.id), call, size)
-  }
-
-  /** Counts a run once, however many child runs it waits for. */
-  #await(active: OpenRun, more: 1 | -1): void {
-    const before = active.awaited > 0
-    active.awaited += more
-    const after = active.awaited > 0
-    if (before === after) return
-    this.#awaitingRuns += after ? 1 : -1
-    if (after) this.#listener.onFreed(this)
+    this.#replies.serve(this.#runs.demand(call.id), call, size)
   }
 
   #stop(id: number, reason: StopReason, at: number): void {
-    const active = this.#active.get(id)
+    const active = this.#runs.get(id)
     if (!active || active.stopped) return
     active.stopped = { reason, at }
     this.#process.send({ type: 'cancel', id, reason })
@@ -342,14 +326,14 @@ export class SupervisedChild {
 
   /** Whether the run may have exceeded its time because another run occupies the process. */
   #isHeldUp({ stopped }: OpenRun): boolean {
-    return stopped?.reason === 'timeout' && this.#active.size > 1 && this.#pulse.isQuiet
+    return stopped?.reason === 'timeout' && this.#runs.size > 1 && this.#pulse.isQuiet
   }
 
   /** Settles a run that did not stop in time. The child must end, because its code may never end. */
   #giveUp(active: OpenRun): void {
     if (!active.job.settled) active.job.settle(active.stopOutcome)
     this.drain()
-    const othersWait = [...this.#active.values()].some(({ job }) => !job.settled)
+    const othersWait = [...this.#runs.values()].some(({ job }) => !job.settled)
     if (!othersWait || active.graceMs >= 2 * this.#options.graceMs) {
       this.retired = true
       if (!this.#process.killed) this.#end.giveUp(active)
@@ -362,7 +346,7 @@ export class SupervisedChild {
     if (this.#intake.unreadMs >= heartbeatMs) return this.kill('unresponsive', UNREAD)
     const { idleSince } = this
     const { listening } = this.#intake
-    const silence = this.#pulse.tick(now, elapsedMs, { runs: this.#active.size, idleSince, listening })
+    const silence = this.#pulse.tick(now, elapsedMs, { runs: this.#runs.size, idleSince, listening })
     if (silence === 'restless' && this.idle) this.retire() // something continues in it
     else if (silence !== null)
       this.kill('unresponsive', `The process did not answer a ping within ${heartbeatMs} ms`)
@@ -386,14 +370,13 @@ export class SupervisedChild {
   }
 
   #retireIfEmpty(): void {
-    if ((this.state === 'draining' || this.isYielding) && this.#active.size === 0) this.retire()
+    if ((this.state === 'draining' || this.isYielding) && this.#runs.size === 0) this.retire()
   }
 
   #onEnd(ending: Ending): void {
     this.state = 'ended'
     this.ending = ending.message
-    const open = new Map(this.#active)
-    this.#active.clear()
+    const open = this.#runs.clear()
     this.#intake.end()
     this.#listener.onEnd(this) // first, so that no new run is sent to this child
     this.#end.settle(ending, open, this.#begun)
