@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { createWriteStream, existsSync, renameSync } from 'node:fs'
+import { existsSync, renameSync } from 'node:fs'
 import { lstat, mkdir, readdir, realpath, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { clock } from '../clock.ts'
 import { syncFolder, syncTree } from '../disk/sync.ts'
+import { writeContent } from '../disk/writeContent.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Blobs } from '../ports/blobs.ts'
@@ -294,7 +294,7 @@ export class BuildCache {
         )
       },
     })
-    await pipeline(await this.#zipOf(build), check, createWriteStream(zipFile))
+    await writeContent(zipFile, await this.#zipOf(build), check)
     const actual = sha256.digest('hex')
     if (actual !== build.hash)
       throw new AppError('bad_request', `file: Expected SHA-256 ${build.hash}, got ${actual}`)

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { pipeline } from 'node:stream/promises'
 import { clock } from '../../clock.ts'
 import { etagOf, UNKNOWN_ETAG } from '../../content/etag.ts'
 import { AHEAD_BYTES, type FileQuota } from '../../content/fileQuota.ts'
 import { withContent } from '../../disk/withContent.ts'
+import { writeContent } from '../../disk/writeContent.ts'
 import { AppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -63,7 +62,7 @@ export const putSpooledPart = (
       }
     }
     try {
-      await pipeline(covered(), createWriteStream(file))
+      await writeContent(file, covered())
       return await withContent(file, (spooled) => store({ size, content: spooled }))
     } finally {
       await rm(file, { force: true })
