@@ -29,15 +29,17 @@ export const plantBuild = async (
     functions = [],
     build_type = 'release',
     project_id = '',
+    hash = 'a'.repeat(64),
   }: {
     name: string
     functions?: FunctionSpec[]
     build_type?: 'release' | 'live'
     project_id?: string
+    hash?: string
   },
 ) => {
   const project = project_id === '' ? (await createProject(deps, { name }, caller)).project_id : project_id
-  const build = { build_id: newId(), project_id: project, hash: 'a'.repeat(64), functions }
+  const build = { build_id: newId(), project_id: project, hash, functions }
   const stream = streamOf.project(project)
   const stored = { size: 1, storage_path: buildKey(build), storage_backend: 'disk', build_type } as const
   await aggregates.projects.handle(

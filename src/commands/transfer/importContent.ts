@@ -32,6 +32,9 @@ export const putKey = async (
 
 const BUILD = /^builds\/([0-9a-f-]{36})\/[0-9a-f-]{36}-([0-9a-f]{64})\.(zip|json)$/
 
+/** Whether an orphan of this key is removed: payloads expire by their day. */
+export const isSwept = (key: string): boolean => !key.startsWith('payloads/')
+
 /** A blob that exists is never replaced. Resolves with its key. A zip must have the hash in its key: unpacked builds are shared by their hash. */
 export const putBlob = async (
   { blobs, views }: Pick<CommandDeps, 'blobs' | 'views'>,
@@ -57,13 +60,19 @@ export const putBlob = async (
   return key
 }
 
-/** Until its fact is stored, the content of a file is an orphan like that of a crash, which the service removes. */
+/** Content is an orphan until its fact is stored, like that of a crash, which the service removes. A repetition stores it again. */
+export const removedMeanwhile = (key: string): AppError =>
+  new AppError('conflict', `The blob ${key} was removed during the import; repeat the import`)
+
+const FOLDER = /^[^/]+\/[^/]+\//
+
+/** Rejects with `conflict` if content of files or builds was removed before its fact was stored. */
 export const checkStored = async (
   { blobs }: Pick<CommandDeps, 'blobs'>,
-  { header: { env_id }, files }: { readonly header: Header; readonly files: ReadonlySet<string> },
+  keys: ReadonlySet<string>,
 ): Promise<void> => {
-  const missing = new Set(files)
-  if (files.size > 0) for await (const { key } of blobs.list(filesOf(env_id))) missing.delete(key)
-  for (const key of missing)
-    throw new AppError('conflict', `The blob ${key} was removed during the import; repeat the import`)
+  const missing = new Set(keys)
+  const folders = new Set([...keys].map((key) => FOLDER.exec(key)?.[0] ?? key))
+  for (const folder of folders) for await (const { key } of blobs.list(folder)) missing.delete(key)
+  for (const key of missing) throw removedMeanwhile(key)
 }

@@ -5,6 +5,7 @@ import { streamOf } from '../../events/streams.ts'
 import { buildKey } from '../../ports/runtime.ts'
 import type { CommandDeps } from '../deps.ts'
 import { checkImportedFunctions } from './checkImportedFunctions.ts'
+import { removedMeanwhile } from './importContent.ts'
 import type { ImportedFact, Introduced } from './importedFacts.ts'
 
 /** T3: an id of the file must not belong to another environment. */
@@ -63,19 +64,26 @@ const NO_ZIP = '0'.repeat(64)
 
 /**
  * The backend of content is that of this installation. A build without its zip gets no hash, by which it could be
- * another tenant's. Functions in a blob are checked like those in facts.
+ * another tenant's. Functions in a blob are checked like those in facts. `content`: the keys of builds that were in the file.
+ * Rejects with `conflict` if one was removed since, because a repetition does not replace a stored fact without a hash.
  */
 export const adapted = async (
   { blobs, payloads }: Pick<CommandDeps, 'blobs' | 'payloads'>,
   fact: ImportedFact,
+  content: ReadonlySet<string>,
 ): Promise<ImportedFact> => {
   const { event } = fact
   if (event.type === 'FileStored') return { ...fact, event: { ...event, storage_backend: blobs.backend } }
   if (event.type !== 'BuildUploaded' && event.type !== 'BuildDeployed') return fact
   const { functions_ref: ref } = event
-  const hasZip = (await blobs.head(buildKey(event))) !== null
+  const headOf = async (key: string) => {
+    const found = await blobs.head(key)
+    if (!found && content.has(key)) throw removedMeanwhile(key)
+    return found
+  }
+  const hasZip = (await headOf(buildKey(event))) !== null
   if (hasZip && ref) {
-    const stored = await blobs.head(ref.key)
+    const stored = await headOf(ref.key)
     if (!stored || stored.size > MAX_FUNCTIONS_BYTES)
       throw new AppError(
         'bad_request',

@@ -1,11 +1,10 @@
 import { clock } from '../../clock.ts'
-import { filesOf } from '../../content/contentKey.ts'
 import { AppError } from '../../errors.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { Appends } from './appends.ts'
 import { appendExpired } from './expiredFacts.ts'
-import { checkStored, putBlob, putKey } from './importContent.ts'
+import { checkStored, isSwept, putBlob, putKey } from './importContent.ts'
 import { type ImportedFact, ImportedFacts } from './importedFacts.ts'
 import type { Header } from './importHeader.ts'
 import type { ImportPause } from './importPause.ts'
@@ -62,7 +61,7 @@ const storeWith = async (
 ): Promise<Stored> => {
   const facts = new ImportedFacts(header.env_id)
   const counts = { keys: 0, blobs: 0, facts: 0 }
-  const files = new Set<string>()
+  const content = new Set<string>()
   let end: unknown
   let batch: ImportedFact[] = []
   const flush = async () => {
@@ -90,10 +89,10 @@ const storeWith = async (
       counts.keys++
     } else if ('blob' in line) {
       const key = await putBlob(deps, { record, header })
-      if (key.startsWith(filesOf(header.env_id))) files.add(key)
+      if (isSwept(key)) content.add(key)
       counts.blobs++
     } else {
-      const fact = await adapted(deps, facts.check(line))
+      const fact = await adapted(deps, facts.check(line), content)
       for (const introduced of fact.introduces) await checkFree(deps, introduced, header.env_id)
       const { stream, expired: count, metadata } = fact
       if (count > 0) {
@@ -115,6 +114,6 @@ const storeWith = async (
   }
   if (JSON.stringify(end) !== JSON.stringify(counts))
     throw new AppError('bad_request', 'The file is incomplete: export the environment again')
-  await checkStored(deps, { header, files })
+  await checkStored(deps, content)
   return { counts, expiring: facts.expiring() }
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { clock } from '../../../src/clock.ts'
@@ -5,6 +6,7 @@ import { createVariable } from '../../../src/commands/context/createVariable.ts'
 import { readVariable } from '../../../src/commands/context/readVariable.ts'
 import { dispatchEvent } from '../../support/dispatchEvent.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { removeOrphanZips } from '../../../src/commands/builds/removeOrphanZips.ts'
 import { storeFile } from '../../../src/commands/files/storeFile.ts'
 import { removeOrphans } from '../../../src/commands/files/removeOrphans.ts'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
@@ -15,6 +17,7 @@ import { isAppError } from '../../../src/errors.ts'
 import { isOf } from '../../../src/events/event.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
+import { buildKey } from '../../../src/ports/runtime.ts'
 import { TransferKey } from '../../../src/secrets/transferKey.ts'
 import { forwarding } from '../../support/forwarding.ts'
 import { suite } from '../../support/suite.ts'
@@ -144,6 +147,16 @@ await count({ type: 'ExpireCalls', env_id: mine.env_id, before: '2026-05-02' })
 /** An environment with a stream whose beginning has expired. */
 const aged = await plantEnv(source, 'aged', 'starter')
 const { build_id: agedBuild, project_id: agedProject } = await plantBuild(source, aged, { name: 'old' })
+/** An environment with a build whose zip is stored. */
+const building = await plantEnv(source, 'building')
+const zip = await (async () => {
+  const bytes = Buffer.from('a zip')
+  const hash = createHash('sha256').update(bytes).digest('hex')
+  const build = await plantBuild(source, building, { name: 'zipped', hash })
+  const key = buildKey(build)
+  await source.blobs.put(key, bytes)
+  return { bytes, hash, key }
+})()
 const cut = streamOf.stream(await cutStream(source, aged))
 const callsIn = async (node: Node) =>
   (await Array.fromAsync(node.deps.store.read(calls))).map(({ event }) => event)
@@ -193,11 +206,12 @@ const stateOf = async ({ views, blobs }: Node, { env_id }: Tenant): Promise<stri
   ])
 }
 
-const factOf = (entries: readonly Entry[], type: string): Line => {
+const entryOf = (entries: readonly Entry[], type: string): Entry => {
   const found = entries.find(({ line }) => (line['event'] as Line | undefined)?.['type'] === type)
-  assert.ok(found, type)
-  return found?.line ?? {}
+  if (!found) throw new Error(`The file has no ${type}`)
+  return found
 }
+const factOf = (entries: readonly Entry[], type: string): Line => entryOf(entries, type).line
 const eventOf = (entries: readonly Entry[], type: string): Line => factOf(entries, type)['event'] as Line
 
 const transfer = suite('an import', { timeoutMs: 60_000 })
@@ -394,6 +408,44 @@ transfer(
     assert.is((await buffer(await fresh.blobs.get(key))).toString(), 'content')
   },
 )
+
+for (const before of ['the first fact', 'BuildDeployed', 'the fact after BuildDeployed'] as const)
+  transfer(
+    `whose zip is removed as an orphan before ${before} arrives is refused, and can be repeated`,
+    async () => {
+      const [node, entries] = [await openCommands(), await exported(building)]
+      const first = entries.findIndex(({ line }) => 'event' in line)
+      const deployed = entries.indexOf(entryOf(entries, 'BuildDeployed'))
+      const at = {
+        'the first fact': first,
+        BuildDeployed: deployed,
+        'the fact after BuildDeployed': deployed + 1,
+      }[before]
+      const suspects = new Set<string>()
+      const swept = async function* () {
+        const writer = new RecordWriter()
+        yield* fileOf(entries.slice(0, at), writer)
+        for (const removed of [0, 1]) assert.is(await removeOrphanZips(node.deps, suspects), removed)
+        yield* fileOf(entries.slice(at), writer)
+      }
+      const error = await importEnv(node.deps, { content: swept(), transferKey }, cause).catch(String)
+      assert.match(String(error), `The blob ${zip.key} was removed during the import; repeat the import`)
+      await importInto(node, entries)
+      await node.views.settled()
+      const { env_id } = building
+      const { items } = await node.views.builds.find({
+        equal: { env_id },
+        limit: 9,
+        offset: 0,
+        sort: 'order',
+      })
+      assert.equal(
+        items.map(({ hash, storage_path }) => [hash, storage_path]),
+        [[zip.hash, zip.key]],
+      )
+      assert.equal(await buffer(await node.blobs.get(zip.key)), zip.bytes)
+    },
+  )
 
 transfer('of the whole file creates the environment, and a repetition changes nothing', async () => {
   const entries = await exported()
