@@ -14,7 +14,9 @@ export const messageIn = ({ text, location }: Message, folder: string | null): B
   const { file, line, column, lineText, suggestion } = location
   const [, specifier] = /^Could not resolve "(.*)"$/.exec(text) ?? []
   const advice =
-    specifier === undefined || folder === null ? suggested(suggestion) : importAdvice(specifier, file, folder)
+    specifier === undefined || folder === null
+      ? suggested(suggestion, text)
+      : importAdvice(specifier, file, folder)
   // The bundler counts bytes from 0.
   const characters = Buffer.from(lineText).subarray(0, column).toString().length
   return {
@@ -26,4 +28,6 @@ export const messageIn = ({ text, location }: Message, folder: string | null): B
   }
 }
 
-const suggested = (name: string): string | null => (name === '' ? null : `did you mean "${name}"?`)
+/** The suggestion of the bundler, unless the message names it already. */
+const suggested = (name: string, text: string): string | null =>
+  name === '' || text.includes(`"${name}"`) ? null : `did you mean "${name}"?`

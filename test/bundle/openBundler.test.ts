@@ -144,6 +144,11 @@ bundler('says which export was meant', async () => {
   assert.is(message?.text, 'No matching export in "src/b.ts" for import "priceof"; did you mean "priceOf"?')
 })
 
+bundler('does not repeat what it expected as what was meant', async () => {
+  const [message] = await refusedBundle(writeProject({ 'src/a.ts': 'export const a = (() => 1\n' }))
+  assert.is(message?.text, 'Expected ")" but found end of file')
+})
+
 bundler('refuses two modules with one namespace, and a folder without modules', async () => {
   const [same] = await refusedBundle(writeProject({ 'src/a.ts': '', 'src/a.tsx': '' }))
   assert.equal([same?.file, same?.text], ['src/a.tsx', 'src/a.ts has the same namespace; rename one of them'])
