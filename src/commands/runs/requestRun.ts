@@ -19,6 +19,9 @@ const OFFERED_MS = 250
 /** The same for a REPL, whose declarations only that worker has. */
 const OFFERED_SESSION_MS = 3000
 
+/** With a reason, an abort creates no error with a stack. */
+const CLEARED = 'cleared'
+
 /** Revision of the request in the stream that is created for the run: `StreamCreated` comes first. */
 export const REQUESTED_AT = 1
 
@@ -133,7 +136,7 @@ export const storeRequest = async (
   return recordedOf(handled, 'RunRequested', { stream, at: now, metadata: cause })
 }
 
-/** Aborts after `ms`, or soon after the server begins to stop. */
+/** Aborts after `ms`, soon after the server begins to stop, or when it is cleared: a request that failed leaves a follower. */
 const overAfter = (ms: number, stopping: AbortSignal): { signal: AbortSignal; clear: () => void } => {
   const over = new AbortController()
   let timer = setTimeout(() => over.abort(), ms)
@@ -148,6 +151,7 @@ const overAfter = (ms: number, stopping: AbortSignal): { signal: AbortSignal; cl
     clear() {
       clearTimeout(timer)
       stopping.removeEventListener('abort', hurry)
+      over.abort(CLEARED)
     },
   }
 }
