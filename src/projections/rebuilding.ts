@@ -30,6 +30,8 @@ interface Deps
   readonly projectors: Pick<Projectors, 'pausing' | 'projectionOf' | 'reach'> & {
     readonly reads: Pick<EventStore, 'subscribe'> & Pick<SharedReads, 'expect'>
   }
+  /** The names of the versions that living nodes read; undefined if there is one node. */
+  readonly namesRead?: () => Promise<ReadonlySet<string>>
   readonly lookMs?: number
 }
 
@@ -77,12 +79,14 @@ const rebuild = async (
   { rebuilds, name, onBegun }: Pick<Work, 'rebuilds' | 'onBegun'> & { readonly name: string },
   signal: AbortSignal,
 ): Promise<void> => {
-  const { projectors, readModels } = deps
+  const { projectors, readModels, namesRead = () => Promise.resolve(new Set()) } = deps
   const requested = await rebuilds.get(name)
   if (!requested || isOver(requested)) return
   const projection = projectors.projectionOf(name)
-  if (!projection)
+  if (!projection) {
+    if ((await namesRead()).has(name)) return // a node of another build builds it
     return rebuilds.change(name, { state: 'failed', error: 'This build of svc has no such read model' })
+  }
   const work: Work = { rebuilds, requested, projection, onBegun }
   try {
     if (await begins(deps, work)) await replaceDocuments(deps, work, signal)

@@ -13,6 +13,8 @@ import type { ReadModels } from '../../src/ports/readModels.ts'
 import { dropUnread } from '../../src/projections/dropUnread.ts'
 import { nameOf, type Projection } from '../../src/projections/projection.ts'
 import { Projectors } from '../../src/projections/projectors.ts'
+import { rebuildRequested } from '../../src/projections/rebuilding.ts'
+import { type RebuildDoc, Rebuilds, rebuilds } from '../../src/projections/rebuilds.ts'
 import { any, life, newEvents } from '../projections/projectedNames.ts'
 import { engineUrl, namedUrl } from '../support/engines.ts'
 import { realEngines } from '../support/installation.ts'
@@ -37,7 +39,7 @@ const openNode = async ({ store, readModels }: Context, projection: Projection) 
   const [node_id, liveness] = [newId(), new Liveness(readModels)]
   const [beating, working] = [new AbortController(), new AbortController()]
   liveness.join(node_id, { reads: [nameOf(projection)] })
-  const beats = liveness.run(beating.signal)
+  const beats = liveness.run(beating.signal).catch(() => {}) // the engines close first if a test fails
   await liveness.hasJoined(beating.signal)
   const projectors = new Projectors({ store, readModels, logger: silent, projections: [projection] })
   const projecting = projectors.run(working.signal)
@@ -48,17 +50,23 @@ const openNode = async ({ store, readModels }: Context, projection: Projection) 
     looks: LOOKS,
     lookMs: 20,
   }
-  const dropping = keepGoing('Dropping', (until) => dropUnread(unread, until), {
-    signal: working.signal,
-    logger: silent,
-  })
+  const background = { signal: working.signal, logger: silent }
+  const dropping = keepGoing('Dropping', (until) => dropUnread(unread, until), background)
+  const rebuilding: Promise<void>[] = []
   const end = async () => {
     beating.abort()
     working.abort()
-    await Promise.all([beats, projecting, dropping])
+    await Promise.all([beats, projecting, dropping, ...rebuilding])
   }
   return {
     projectors,
+    rebuilds() {
+      const { namesRead } = unread
+      const own = { readModels, store, projectors, namesRead, onSkipped: () => {}, lookMs: 20 }
+      rebuilding.push(
+        keepGoing('Rebuilding', (until) => rebuildRequested({ ...own, logger: silent }, until), background),
+      )
+    },
     reads: () => readModels.reader(projection),
     /** As kill -9 of its process. */
     kill: end,
@@ -137,6 +145,29 @@ const rules = (upgrades: Suite<Context>): void => {
     await until(() => old.projectors.building.length === 0)
     await someLooks(context)
     assert.ok(await isStored(context, later))
+    await old.stop()
+  })
+
+  upgrades('a rebuild is left to the build that has the read model', async (context) => {
+    const { store, readModels } = context
+    await store.append('p', newEvents(life('p', 1)), 'none')
+    const [old, next] = [await openNode(context, earlier), await openNode(context, later)]
+    await until(() => [old, next].every(({ projectors }) => projectors.building.length === 0))
+    const requests = await Rebuilds.open(readModels)
+    const ended = (projection: Projection) =>
+      until(async () => {
+        const doc = await readModels.reader<RebuildDoc>(rebuilds).get(nameOf(projection))
+        return doc?.ended_at ? doc.state : undefined
+      })
+    for (const each of [later, earlier]) await requests.request(nameOf(each), { verify: false })
+    old.rebuilds()
+    assert.is(await ended(earlier), 'done')
+    assert.is((await requests.get(nameOf(later)))?.state, 'waiting')
+    next.rebuilds()
+    assert.is(await ended(later), 'done')
+    await next.stop()
+    await requests.request(nameOf(later), { verify: false })
+    assert.is(await ended(later), 'failed', 'nobody would build it')
     await old.stop()
   })
 

@@ -44,21 +44,23 @@ export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
       (until) => dropUnread({ readModels, ...unread }, until),
       background,
     )
-  const rebuilding = (projectors: Projectors, background: Background) =>
-    keepGoing(
+  const rebuilding = (
+    projectors: Projectors,
+    { namesRead }: Pick<Unread, 'namesRead'>,
+    background: Background,
+  ) => {
+    const own = { readModels, store, projectors, namesRead, logger, onSkipped: projectors.logSkipped }
+    return keepGoing(
       'The rebuild of read models',
-      (until) =>
-        rebuildRequested(
-          { readModels, store, projectors, logger, onSkipped: projectors.logSkipped, ...(fill && { fill }) },
-          until,
-        ),
+      (until) => rebuildRequested({ ...own, ...(fill && { fill }) }, until),
       background,
     )
+  }
   if (!liveness) {
     const projectors = new Projectors({ ...base, ...(fill && { fill }) })
-    void projectors.run(signal)
-    void rebuilding(projectors, deps)
     const namesRead = () => Promise.resolve(new Set(projectors.names))
+    void projectors.run(signal)
+    void rebuilding(projectors, { namesRead }, deps)
     void dropping({ projectors, namesRead, looks: 1 }, deps)
     return { progress: projectors, projectors }
   }
@@ -81,7 +83,7 @@ export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
     await Promise.all([
       projectors.run(until),
       dropping(unread, background),
-      rebuilding(projectors, background),
+      rebuilding(projectors, unread, background),
     ])
   }
   void keepGoing(
