@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
 import { RawJson } from '../../events/rawJson.ts'
 import { isId } from '../../ids.ts'
-import { findWaiting } from '../runs/findWaiting.ts'
+import { locateRun } from '../runs/locateRun.ts'
 import { demandAllReadable, demandReadable } from '../projects/demandReadable.ts'
 import type { CommandDeps } from '../deps.ts'
 
@@ -70,9 +70,7 @@ const cancelledId = async (
   env_id: string,
 ): Promise<string> => {
   const run_id = idIn(fields)
-  await deps.views.settled('runs', 'waitingRuns', 'events', 'builds', 'projects')
-  const run = await deps.views.runs.get(run_id)
-  if (run?.env_id !== env_id && !(await findWaiting(deps, run_id, env_id))) throw unknownRun(run_id)
+  if (!(await locateRun(deps, run_id, env_id))) throw unknownRun(run_id)
   return run_id
 }
 

@@ -2,8 +2,7 @@ import { clock } from '../../clock.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
-import { findRun } from './findRun.ts'
-import { findWaiting } from './findWaiting.ts'
+import { locateRun } from './locateRun.ts'
 
 const CANCELLED = { code: 'cancelled', message: 'The call was cancelled before its run began' }
 
@@ -19,13 +18,10 @@ export const cancelRun = async (
 ): Promise<void> => {
   const { streams } = deps.aggregates
   const { env_id } = cause
-  await deps.views.settled('runs', 'waitingRuns', 'events')
-  const run = await findRun(deps, run_id, env_id)
-  const waiting = run ? null : await findWaiting(deps, run_id, env_id)
-  const stream_id = (run ?? waiting)?.stream_id
-  if (stream_id === undefined) return
+  const place = await locateRun(deps, run_id, env_id)
+  if (!place) return
+  const { stream_id, event_id } = place
   const stream = streamOf.stream(stream_id)
-  const event_id = waiting?.event_id
   if (event_id !== undefined)
     await streams.handle(stream, { type: 'AbandonEvent', stream_id, event_id, error: CANCELLED }, cause)
   // If a worker dispatched the call meanwhile, its run is cancelled.

@@ -168,6 +168,51 @@ cancelling('reaches a run that was only requested, in its own environment', asyn
   assert.is(await claimRun(deps, { requested, worker_id }), null)
 })
 
+/** The read models as they are when a worker claims the run during the first read of a document. */
+const claimedDuring = (when: 'before' | 'after', requested: Parameters<typeof claimRun>[1]['requested']) => {
+  const { views } = deps
+  const claim = async () => {
+    if (await claimRun(deps, { requested, worker_id })) await views.settled('runs', 'waitingRuns')
+  }
+  let reads = 0
+  const reader = (name: 'runs' | 'waitingRuns') => ({
+    ...views[name],
+    async get(run_id: string) {
+      const isFirst = reads++ === 0
+      if (isFirst && when === 'before') await claim()
+      const doc = await views[name].get(run_id)
+      if (isFirst && when === 'after') await claim()
+      return doc
+    },
+  })
+  return {
+    ...deps,
+    views: { ...views, runs: reader('runs'), waitingRuns: reader('waitingRuns') } as typeof views,
+  }
+}
+
+for (const when of ['before', 'after'] as const) {
+  cancelling(`reaches a requested run that a worker claims just ${when} it is looked up`, async () => {
+    const { requested } = await request()
+    const { run_id, stream_id } = requested.event
+    await cancelRun(claimedDuring(when, requested), run_id, env.caller.cause)
+    assert.is((await factsOf(stream_id, 'RunCancelled'))[0]?.event.was, 'running')
+  })
+
+  cancelling(
+    `is accepted for a requested run that a worker claims just ${when} it is looked up`,
+    async () => {
+      const { requested } = await request()
+      const event = {
+        event_type: 'svc:cancel',
+        event_data: { run_id: requested.event.run_id },
+        source: 'api',
+      }
+      await publishEvent(claimedDuring(when, requested), event, env.caller)
+    },
+  )
+}
+
 /** Calls `math/add` from a run; no worker has handled the call yet. */
 const calledBy = async (stream_id: string, args: readonly unknown[] = [1, 2]) => {
   const call = { ref: 'math/add', args, project_id: build.project_id, stream_id, source: 'run:x' }
