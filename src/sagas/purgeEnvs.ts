@@ -1,14 +1,9 @@
-import { type PurgeDeps, purgeEnv } from '../commands/orgs/purgeEnv.ts'
+import { LAST_MS, type PurgeDeps, purgeEnv } from '../commands/orgs/purgeEnv.ts'
 import { everyDoc } from '../loops/everyDoc.ts'
 import type { Logger } from '../logger.ts'
 import type { Views } from '../projections/views.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
-/**
- * What was in progress at the deletion of an environment has ended after this time: runs take at most 15 minutes, and
- * requests less.
- */
-const LAST_MS = 20 * 60_000
 const RETRY_MS = 60_000
 
 /** A deleted environment. `at`: its deletion, milliseconds since 1970. */

@@ -1,8 +1,10 @@
+import { MAX_STORING_MS } from '../../src/content/contentKey.ts'
 import { purgeEnvsCore } from '../../src/sagas/purgeEnvs.ts'
 import { suite } from '../support/suite.ts'
 import { reacting } from './reacting.ts'
 
 const MINUTE = 60_000
+const LAST = MAX_STORING_MS + 20 * MINUTE
 const env = { env_id: 'e', at: 1000 }
 const again = (at: number) => ({ do: 'setAlarm', key: 'e', at, input: { type: 'deleted', ...env } }) as const
 
@@ -19,13 +21,20 @@ rule('it is removed again when nothing can be in progress any more', () => {
     .given()
     .when({ type: 'purged', ...env, final: false })
     .at(2000)
-    .then(again(1000 + 20 * MINUTE))
+    .then(again(1000 + LAST))
   reacting(purgeEnvsCore)
     .given()
     .when({ type: 'deleted', ...env })
-    .at(1000 + 20 * MINUTE)
+    .at(1000 + LAST)
     .then({ do: 'carryOut', key: 'e', command: { ...env, final: true } })
 })
+rule('no removal is final while the content of a file may still arrive', () =>
+  reacting(purgeEnvsCore)
+    .given()
+    .when({ type: 'deleted', ...env })
+    .at(1000 + MAX_STORING_MS)
+    .then({ do: 'carryOut', key: 'e', command: { ...env, final: false } }),
+)
 rule('nothing follows the final removal', () =>
   reacting(purgeEnvsCore)
     .given()

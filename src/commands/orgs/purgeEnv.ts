@@ -1,4 +1,5 @@
 import { clock } from '../../clock.ts'
+import { MAX_STORING_MS } from '../../content/contentKey.ts'
 import { payloadsOf } from '../../content/payloads.ts'
 import { repliesOf } from '../../content/replyKey.ts'
 import { isAppError } from '../../errors.ts'
@@ -14,6 +15,12 @@ import type { DiscardDeps } from '../projects/discardBuild.ts'
 import { removeProject } from '../projects/removeProject.ts'
 import { dropConsumers } from '../streams/forgetConsumers.ts'
 import { deleteApiKeys } from './deleteEnv.ts'
+
+/**
+ * What was in progress at the deletion of an environment has ended after this time: the content of a file arrives within
+ * `MAX_STORING_MS`, and runs take at most 15 minutes. The rest is for the facts that follow.
+ */
+export const LAST_MS = MAX_STORING_MS + 20 * 60_000
 
 export type PurgeDeps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'dataKeys' | 'store' | 'views'> &
   Pick<DiscardDeps, 'runtime'>
