@@ -154,6 +154,7 @@ export const start = async (
       engines,
       turns,
       patiently,
+      starting: signal,
       readiness,
       tracer,
       logger,

@@ -29,13 +29,33 @@ export const openPatience = ({
         return value
       } catch (error) {
         if (!isAppError(error, 'unavailable')) throw error
+        demandStarting(signal)
         waiting(error.message)
         if (error.message !== logged) logger.warn(`${error.message}; retrying until it answers`)
         logged = error.message
       }
       await backoff.pause({ signal })
-      if (signal.aborted)
-        throw new AppError('unavailable', 'The service was stopped while it waited for an engine')
+      demandStarting(signal)
     }
   }
 }
+
+/** Refuses to continue a start that was given up. */
+export const demandStarting = (signal: AbortSignal): void => {
+  if (signal.aborted) throw givenUp()
+}
+
+/** Settles as the work does, or rejects when the start is given up. The work then continues, and its result is dropped. */
+export const whileStarting = async <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const giveUp = () => reject(givenUp())
+  signal.addEventListener('abort', giveUp)
+  if (signal.aborted) giveUp()
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+  }
+}
+
+const givenUp = (): AppError => new AppError('unavailable', 'The service was stopped while it started')

@@ -8,7 +8,7 @@ import { openAggregates } from '../domain/aggregates.ts'
 import { newId } from '../ids.ts'
 import type { FairTurns } from '../loops/fairTurns.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
-import type { Patiently } from '../loops/patience.ts'
+import { type Patiently, whileStarting } from '../loops/patience.ts'
 import type { Logger } from '../logger.ts'
 import { laterNow } from '../loops/twoClocks.ts'
 import type { Tracer } from '../ports/tracer.ts'
@@ -40,6 +40,7 @@ interface Given {
   readonly keys: OpenedMasterKeys
   readonly engines: Engines
   readonly patiently: Patiently
+  readonly starting: AbortSignal
   readonly readiness: Readiness
   readonly tracer: Tracer | null
   readonly logger: Logger
@@ -58,6 +59,7 @@ export const openNode = async ({
   engines,
   turns,
   patiently,
+  starting,
   readiness,
   tracer,
   logger,
@@ -101,7 +103,7 @@ export const openNode = async ({
     hasFirstKey &&
     (await patiently(() => ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey })))
 
-  await liveness?.hasJoined(signal) // before the first read: no other node drops what this one reads
+  if (liveness) await whileStarting(starting, liveness.hasJoined(signal)) // before the first read: no other node drops what this one reads
   if (!liveness) await patiently(() => serveEarlier({ readModels, logger })) // a cluster decides it by liveness
   const { progress, projectors } = startProjecting(
     {
@@ -121,7 +123,8 @@ export const openNode = async ({
   onClose(() => clearTimeout(patience))
   const views = await patiently(() => {
     readiness.waitForBuilding(() => buildingShares(progress.building, { store, head }))
-    return openViews({ store, readModels, payloads, progress, ...background }, signal)
+    const deps = { store, readModels, payloads, progress, ...background }
+    return whileStarting(starting, openViews(deps, signal))
   })
   clearTimeout(patience)
 
@@ -138,6 +141,7 @@ export const openNode = async ({
     ...engines,
     ...background,
     patiently,
+    starting,
     config,
     node_id,
     aggregates,

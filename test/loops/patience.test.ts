@@ -54,7 +54,7 @@ patience('is not repeated when the start is given up', async () => {
       return Promise.reject(new AppError('unavailable', 'It is down'))
     }),
   )
-  assert.match(String(error), /The service was stopped while it waited for an engine/)
+  assert.match(String(error), /The service was stopped while it started/)
   assert.is(attempts, 1)
 })
 patience.run()

@@ -20,6 +20,8 @@ import type { Engines } from '../engines.ts'
 export interface Node extends Engines, Background {
   /** Repeats a step of the start while an engine is down. */
   readonly patiently: Patiently
+  /** Aborts when the start is given up. */
+  readonly starting: AbortSignal
   readonly config: Config
   /** Id of this process. */
   readonly node_id: string

@@ -1,6 +1,7 @@
 import { clock } from '../../clock.ts'
 import { holdLease } from '../../cluster/lease.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
+import { whileStarting } from '../../loops/patience.ts'
 import { FunctionRates } from '../../plans/functionRates.ts'
 import type { ViewName } from '../../projections/views.ts'
 import { advanceDomains } from '../../sagas/advanceDomains.ts'
@@ -41,8 +42,10 @@ export const startSagas = async (node: Node): Promise<void> => {
   for (const saga of sagas)
     void keepGoing(`The saga ${saga.name}`, (until) => runSaga(saga, { ...node, clock }, until), node)
   startDomains(node)
-  if (liveness) await Promise.all(READ_BY_SAGAS.map((name) => views.completeTo(name, node.signal)))
-  else await views.reach(await node.patiently(() => store.head()))
+  const ready = liveness
+    ? Promise.all(READ_BY_SAGAS.map((name) => views.completeTo(name, node.signal)))
+    : views.reach(await node.patiently(() => store.head()))
+  await whileStarting<unknown>(node.starting, ready)
 }
 
 /** Works on one node at a time, because a certificate authority limits the orders of a name. */

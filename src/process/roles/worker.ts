@@ -1,6 +1,7 @@
 import { credentialNow } from '../../access/storedCredential.ts'
 import { takeOffers } from '../../cluster/offers.ts'
 import { isRetryable, stackOf } from '../../errors.ts'
+import { demandStarting, whileStarting } from '../../loops/patience.ts'
 import { FunctionRates } from '../../plans/functionRates.ts'
 import type { Runtime } from '../../ports/runtime.ts'
 import type { UntakenEvents } from '../../worker/untakenEvents.ts'
@@ -52,9 +53,10 @@ export const startWorker = async (
 
 /** Ends the runs of workers of earlier processes. The lock on the data directory proves that they are dead. */
 const loseEarlierWorkers = async (node: Node): Promise<void> => {
-  const { store, views, logger } = node
-  await views.reach(await store.head(), 'runs', 'workers')
+  const { store, views, logger, starting } = node
+  await whileStarting(starting, views.reach(await store.head(), 'runs', 'workers'))
   for await (const { worker_id, node: lost } of deadWorkers(views, () => true)) {
+    demandStarting(starting)
     try {
       const runs_lost = await loseWorker(node, { worker_id })
       logger.warn('A worker was lost', { worker_id, node: lost, runs_lost })
