@@ -5,8 +5,8 @@ import type { CommandDeps } from '../deps.ts'
 import { discardContent } from './discardContent.ts'
 
 /**
- * Ends an upload and removes its parts, and its content if they were joined. After a failure, the sweep removes what
- * remains.
+ * Ends an upload and removes its parts, and its content unless the completion has recorded that they are joined: then a repeat of it
+ * may make the content a file at this moment. The sweep removes what remains.
  */
 export const endUpload = async (
   { aggregates, blobs }: Pick<CommandDeps, 'aggregates' | 'blobs'>,
@@ -16,5 +16,5 @@ export const endUpload = async (
 ): Promise<void> => {
   await aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'AbortUpload', ...how }, cause)
   await blobs.abortUpload(key, blob_upload_id).catch(() => {})
-  await discardContent(blobs, key)
+  if (how.seen === 'pending') await discardContent(blobs, key)
 }

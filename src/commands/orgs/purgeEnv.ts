@@ -9,6 +9,7 @@ import { streamOf } from '../../events/streams.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
 import type { CommandDeps } from '../deps.ts'
 import { deleteFile } from '../files/deleteFile.ts'
+import { discardContent } from '../files/discardContent.ts'
 import { endUpload } from '../files/endUpload.ts'
 import { uploadState } from '../files/uploadFor.ts'
 import type { DiscardDeps } from '../projects/discardBuild.ts'
@@ -96,4 +97,5 @@ const removeUpload = async (deps: PurgeDeps, upload_id: string, cause: EnvCause)
   const state = await uploadState(deps, upload_id)
   if (state.status !== 'pending' && state.status !== 'joined') return
   await endUpload(deps, state.upload, { reason: 'expired', seen: state.status }, cause)
+  await discardContent(deps.blobs, state.upload.key) // no file of a deleted environment needs it
 }

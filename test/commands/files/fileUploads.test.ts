@@ -203,6 +203,31 @@ for (const [what, dies, kept] of [
     await refusedWith('not_found', () => abortUpload(deps, { upload_id }, cause))
   })
 
+uploads('whose content becomes a file in the moment in which it ends keeps its content', async () => {
+  const { upload_id, path, key } = await begin()
+  await put(upload_id, 1, 'content')
+  await dying('FileStored', { upload_id })
+  let completed: Promise<unknown> | undefined
+  const store = forwarding(node.store, {
+    async append(stream, events, expected) {
+      if (events.some(({ event }) => event.type === 'UploadAborted'))
+        await (completed ??= dying('UploadCompleted', { upload_id }))
+      return node.store.append(stream, events, expected)
+    },
+  })
+  const sweeping = { ...deps, store, aggregates: openAggregates(store) }
+  const { now } = clock
+  clock.now = () => now() + UPLOAD_EXPIRES_MS + 2 * 3600_000
+  try {
+    await expireUpload(sweeping, { env_id, upload_id })
+  } finally {
+    clock.now = now
+  }
+  assert.ok(completed)
+  assert.is((await fileAt(deps, env_id, path))?.key, key)
+  assert.is(await contentAt(path), 'content')
+})
+
 uploads('whose parts were joined in time can be completed after it expired', async () => {
   const { upload_id, path } = await begin()
   await put(upload_id, 1, 'content')

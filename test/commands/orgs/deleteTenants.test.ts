@@ -11,15 +11,21 @@ import { findApiKey, findEnv, findOrg } from '../../../src/commands/orgs/findTen
 import { purgeEnv } from '../../../src/commands/orgs/purgeEnv.ts'
 import { createVariable } from '../../../src/commands/context/createVariable.ts'
 import { beginUpload } from '../../../src/commands/files/beginUpload.ts'
+import { completeUpload } from '../../../src/commands/files/completeUpload.ts'
+import { putPart } from '../../../src/commands/files/putPart.ts'
 import { storeFile } from '../../../src/commands/files/storeFile.ts'
 import { credentialNow } from '../../../src/access/storedCredential.ts'
 import { newApiToken } from '../../../src/access/tokens.ts'
+import { filesOf } from '../../../src/content/contentKey.ts'
 import { payloadsOf } from '../../../src/content/payloads.ts'
 import { clock } from '../../../src/clock.ts'
+import { openAggregates } from '../../../src/domain/aggregates.ts'
+import { AppError } from '../../../src/errors.ts'
 import { newId } from '../../../src/ids.ts'
 import { usageOf } from '../../../src/plans/usage.ts'
 import { termsOf } from '../../../src/plans/plans.ts'
 import { streamOf } from '../../../src/events/streams.ts'
+import { forwarding } from '../../support/forwarding.ts'
 import { suite } from '../../support/suite.ts'
 import { issuerOf } from '../issuerOf.ts'
 import { openCommands } from '../openCommands.ts'
@@ -187,6 +193,26 @@ purging('removes the bytes and documents of the environment, and of no other', a
   })
   await purged(gone.env_id)
   assert.equal(await counts(gone.env_id), none)
+})
+
+purging('removes the parts of an upload that were joined and are no file yet', async () => {
+  const { env_id, caller: own } = await planted()
+  const { upload_id } = await beginUpload(deps, { path: 'a', content_type: 'text/plain', run_id: null }, own)
+  const part = { upload_id, part_number: 1, size: 1, content: Readable.from([Buffer.from('x')]) }
+  await putPart(deps, part, own.cause)
+  const store = forwarding(node.store, {
+    append: (stream, events, expected) =>
+      events.some(({ event }) => event.type === 'FileStored')
+        ? Promise.reject(new AppError('unavailable', 'The node is dead'))
+        : node.store.append(stream, events, expected),
+  })
+  const dying = { ...deps, store, aggregates: openAggregates(store) }
+  await refusedWith('unavailable', () => completeUpload(dying, { upload_id }, own.cause))
+  const content = () => Array.fromAsync(blobs.list(filesOf(env_id)))
+  assert.is((await content()).length, 1)
+  await deleteEnv(deps, { env_id }, cause)
+  await purged(env_id)
+  assert.equal(await content(), [])
 })
 
 purging('is repeatable after the final time', async () => {
