@@ -53,6 +53,13 @@ const statusOf = async (service: Operator, names: readonly string[] = []): Promi
   return wanted.size === 0 ? all : all.filter(({ name }) => wanted.has(name))
 }
 
+/** A later request may have replaced the verified rebuild, and a node of an earlier build may have ended it without. */
+const isUncompared = ({ rebuild }: ReadModelStatus): boolean =>
+  rebuild?.state !== 'failed' && (rebuild?.differences ?? null) === null
+
+const uncomparedOf = (rows: Status): string =>
+  rows.map(({ name }) => `The documents of ${name} were not compared: repeat the command\n`).join('')
+
 const differencesOf = (rows: Status): string =>
   rows
     .flatMap(({ name, rebuild }) =>
@@ -98,7 +105,7 @@ export const projectionCommands: readonly CliCommand[] = [
     description:
       'Builds new documents beside those that are served. They take their place when they contain the same events, so ' +
       'requests never see a gap. The rebuild continues after a restart of the service, also when this command has ended. ' +
-      'With --verify, all documents are compared first, and a difference makes the exit code 1.',
+      'With --verify, all documents are compared first. Documents that differ or were not compared make the exit code 1.',
     arguments: { name: { description: 'the read models; all of them if none is named', count: 'any' } },
     options: {
       verify: { description: 'compare the new documents with the served ones' },
@@ -129,10 +136,12 @@ export const projectionCommands: readonly CliCommand[] = [
         tookMs = clock.monotonic() - asked
       }
       bar.end()
-      const failed = rows.some(
-        ({ rebuild }) => rebuild?.state === 'failed' || (rebuild?.differences ?? 0) > 0,
-      )
-      return { json: rows, text: tableOf(rows, table) + differencesOf(rows), failed }
+      const uncompared = options.verify && !options['no-wait'] ? rows.filter(isUncompared) : []
+      const failed =
+        uncompared.length > 0 ||
+        rows.some(({ rebuild }) => rebuild?.state === 'failed' || (rebuild?.differences ?? 0) > 0)
+      const text = tableOf(rows, table) + differencesOf(rows) + uncomparedOf(uncompared)
+      return { json: rows, text, failed }
     },
   }),
 ]

@@ -123,13 +123,11 @@ const begins = async ({ readModels }: Deps, { rebuilds, requested, projection }:
 }
 
 /** A request to verify that came too late is a request of its own. */
-const end = async ({
-  rebuilds,
-  requested: { name },
-}: Pick<Work, 'rebuilds' | 'requested'>): Promise<void> => {
-  const { verify = false, differences = null } = (await rebuilds.get(name)) ?? {}
-  await rebuilds.change(name, { state: verify && differences === null ? 'waiting' : 'done', error: null })
-}
+const end = ({ rebuilds, requested: { name } }: Pick<Work, 'rebuilds' | 'requested'>): Promise<void> =>
+  rebuilds.change(name, ({ verify, differences }) => ({
+    state: verify && differences === null ? 'waiting' : 'done',
+    error: null,
+  }))
 
 const replaceDocuments = async (deps: Deps, work: Work, signal: AbortSignal): Promise<void> => {
   const { readModels, projectors, onSkipped } = deps

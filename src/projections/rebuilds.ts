@@ -38,6 +38,8 @@ interface Request {
   readonly from_version?: number | null
 }
 
+type Change = Partial<RebuildDoc> | ((known: RebuildDoc) => Partial<RebuildDoc>)
+
 /** The requested rebuilds, one for each read model. */
 export class Rebuilds {
   readonly #collection: WritableCollection<RebuildDoc>
@@ -81,14 +83,20 @@ export class Rebuilds {
     })
   }
 
-  /** Changes a stored rebuild. Changes that are reported at the same time are stored one after another. */
-  change(name: string, change: Partial<RebuildDoc>): Promise<void> {
+  /**
+   * Changes a stored rebuild, also by a function of what is stored. Changes that are reported at the same time are stored
+   * one after another.
+   */
+  change(name: string, change: Change): Promise<void> {
+    let requested_at: string | undefined
     const changed = this.#changes
       .catch(() => {})
       .then(() =>
         this.#update(name, (known) => {
           if (!known) return null
-          const doc = { ...known, ...change }
+          requested_at ??= known.requested_at
+          if (known.requested_at !== requested_at) return null // it has ended meanwhile, and another one was requested
+          const doc = { ...known, ...(typeof change === 'function' ? change(known) : change) }
           return isOver(doc) ? { ...doc, ended_at: clock.iso() } : doc
         }),
       )
@@ -96,7 +104,10 @@ export class Rebuilds {
     return changed
   }
 
-  /** Another node may write at the same time, and one of both wins: the other one tries again. */
+  /**
+   * Other nodes may write at the same time: this one tries again until nobody has written after it. A write that another one
+   * has overtaken was perhaps skipped, and a repetition changes nothing.
+   */
   async #update(name: string, decide: (known: RebuildDoc | null) => RebuildDoc | null): Promise<void> {
     for (;;) {
       const before = await this.#stored(name)
@@ -105,7 +116,7 @@ export class Rebuilds {
       const cursor = cursorAt(countOf(before?.cursor) + 1)
       await this.#collection.write([{ id: name, doc, cursor }], START)
       const after = await this.#stored(name)
-      if (after?.cursor !== cursor || isDeepStrictEqual(after.doc, doc)) return
+      if (after?.cursor === cursor && isDeepStrictEqual(after.doc, doc)) return
     }
   }
 

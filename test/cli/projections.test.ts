@@ -81,6 +81,31 @@ projections(
   },
 )
 
+projections('rebuild --verify fails if nothing was compared, and says what to do', async () => {
+  const served = { version: 1, state: 'serving', behind: 0, documents: 1 }
+  const done = { state: 'done', ended_at: 'now', behind: 0, error: null, first_differences: [] }
+  const statuses = [
+    { name: 'runs', ...served, rebuild: { ...done, differences: null } },
+    { name: 'events', ...served, rebuild: { ...done, differences: 0 } },
+  ]
+  await answering(
+    (_, response) => response.end(JSON.stringify({ data: statuses })),
+    async (SVC_URL) => {
+      const asked = (...options: readonly string[]) =>
+        cli(['projections', 'rebuild', ...options], {
+          env: { SVC_URL, SVC_OPERATOR_TOKEN: 'x'.repeat(32) },
+        })
+      const { code, out } = await asked('--verify')
+      assert.is(code, 1)
+      assert.match(out, /\nThe documents of runs were not compared: repeat the command\n$/)
+      assert.not.match(out, 'of events')
+      assert.is((await asked('--verify', '--json')).code, 1)
+      assert.is((await asked('--verify', '--no-wait')).code, 0)
+      assert.is((await asked()).code, 0)
+    },
+  )
+})
+
 projections('rebuild says how its end is found when the service goes away', async () => {
   const rebuild = { state: 'running', behind: 5, from_version: null }
   const runs = { name: 'runs', version: 1, state: 'rebuilding', behind: 0, documents: 1, rebuild }

@@ -256,6 +256,27 @@ rebuild('is verified if a later request asks for it', async (context) => {
   assert.is((await ended(readModels)).differences, 1)
 })
 
+rebuild('is verified by another rebuild if that was requested while it ended', async (context) => {
+  const { store, readModels, stopping } = context
+  await store.append('p', newEvents(life('p', 1)), 'none')
+  const { projectors } = await started(context)
+  let isRequested = false
+  const slow = withWriter(readModels, ({ write }) => ({
+    async write(all, ...rest) {
+      if ((all[0]?.doc as Partial<RebuildDoc> | undefined)?.state === 'done' && !isRequested) {
+        isRequested = true
+        await request(readModels, true)
+      }
+      return write(all, ...rest)
+    },
+  }))
+  const deps = { readModels: slow, store, projectors, logger: silent, onSkipped: () => {}, lookMs: LOOK_MS }
+  await request(readModels)
+  void rebuildRequested(deps, stopping.signal).catch(() => {})
+  const { state, differences } = await ended(readModels)
+  assert.equal({ state, differences }, { state: 'done', differences: 0 })
+})
+
 rebuild('reads the log once for read models that are requested together', async (context) => {
   const { store, readModels, stopping } = context
   await store.append('p', newEvents(life('p', 1)), 'none')
