@@ -86,6 +86,8 @@ export class Worker implements Claimer {
   readonly #executions: Executions
   readonly #direct: DirectClaims
   readonly #stopping = new AbortController()
+  /** The time of runs in progress is over. Until then, also while it stops, the worker follows what concerns them. */
+  readonly #drained = new AbortController()
   readonly #failed: FailedClaims
   readonly #registration: Registration
   /** The position in the log up to which the facts about this worker are known. */
@@ -159,8 +161,9 @@ export class Worker implements Claimer {
     await this.#registration.register()
     const { onGivenUp } = this.#options
     const background = { signal, logger, onGivenUp }
+    const watching = { ...background, signal: this.#drained.signal }
     void keepGoing('The worker', (until) => this.#consume(until), background)
-    void keepGoing('The watch over runs', (until) => this.#watch(until), background)
+    void keepGoing('The watch over runs', (until) => this.#watch(until), watching)
     const late = this.#late
     if (late) void keepGoing('The claims of late events', (until) => late.run(until), background) // W7
   }
@@ -169,14 +172,13 @@ export class Worker implements Claimer {
   async stop({ drainMs }: { drainMs: number } = { drainMs: RUN_DRAIN_MS }): Promise<void> {
     const { runtime, logger } = this.#deps
     const { inProgress } = this.#executions
-    const drained = new AbortController()
     this.#stopping.abort() // unclaimed deliveries go to another worker
     this.#bypass.close()
     this.#executions.returnWaiting()
-    void this.#claimChildren(drained.signal)
+    void this.#claimChildren(this.#drained.signal)
     await inProgress.over(drainMs)
-    drained.abort()
     this.#executions.closing()
+    this.#drained.abort()
     await runtime.close()
     await inProgress.over(LAST_ENDS_MS)
     const { count } = inProgress
@@ -321,26 +323,25 @@ export class Worker implements Claimer {
         if (this.#watched < cursor) await this.#watching.wait(cursor, signal)
       },
       onSure: () => this.#takeHeld(),
-      signal: this.#stopping.signal,
+      signal: this.#drained.signal,
     })
   }
 
-  /** Continues with a new id (W5). */
+  /** Continues with a new id, unless it stops (W5). */
   async #beginAgain(): Promise<void> {
     const { worker_id } = this
-    this.#deps.logger.warn(
-      'This worker missed its heartbeats and was declared lost; continuing with a new id',
-      { worker_id },
-    )
-    const renewed = this.#registration.renew(this.#stopping.signal)
+    const { signal } = this.#stopping
+    const next = signal.aborted ? 'it stops' : 'continuing with a new id'
+    this.#deps.logger.warn(`This worker missed its heartbeats and was declared lost; ${next}`, { worker_id })
+    const renewed = this.#registration.renew(signal)
     this.#executions.loseAll()
     await renewed
     this.#takeHeld()
   }
 
-  /** Claims the child runs for which runs here wait, because this may be the only worker. */
+  /** Claims the child runs for which runs here wait, because this may be the only worker. A lost one claims nothing (W5). */
   async #claimChildren(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    while (!signal.aborted && !this.#registration.isLost) {
       const parents = this.#executions.awaiting.slice(0, CHILDREN)
       await Promise.all(parents.map((plan) => this.#claimChildrenOf(plan)))
       await delay(CHILDREN_MS, undefined, { signal }).catch(() => {})

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
 import { storeRequest } from '../../src/commands/runs/requestRun.ts'
+import type { FunctionSpec } from '../../src/events/project.ts'
 import { isOf } from '../../src/events/event.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { forwarding } from '../support/forwarding.ts'
@@ -15,9 +16,9 @@ const paused = suite('a worker that was paused')
  * A worker whose process does nothing for a minute. Meanwhile it is declared lost. It reads that in the log only after `hear`
  * was called.
  */
-const openPaused = async (begins: boolean) => {
+const openPaused = async (begins: boolean, functions: FunctionSpec[] = []) => {
   const node = await openNode()
-  const build = await deployBuild(node)
+  const build = await deployBuild(node, undefined, functions)
   const ids: string[] = []
   const heard = Promise.withResolvers<void>()
   let isPaused = false
@@ -102,6 +103,26 @@ paused('does not begin the code of a function that starts only once, and returns
   await until(() => invocations.length === 2)
   const types = await node.typesIn(run.plan.stream_id)
   assert.equal(types.slice(2), ['RunStarted', 'RunRequested', 'RunStarted'])
+  await close()
+})
+
+paused('does not begin such code for a run in progress while it stops either', async () => {
+  const { node, build, worker, invocations, hear, pause, close } = await openPaused(false, [
+    { ns: 'a', var: 'b', once: true },
+  ])
+  await worker.take(wantedCall(build))
+  await until(() => invocations.length === 1)
+  invocations[0]?.onStart?.()
+  const result = invocations[0]?.onHostCall({ op: 'run', fn: 'a/b', args: [] }, () => {})
+  void Promise.resolve(result).catch(() => {}) // the worker is lost before the run ends
+  await until(() => invocations.length === 2)
+  await pause()
+  const stopped = worker.stop({ drainMs: 600_000 })
+  const loaded = Promise.resolve(invocations[1]?.loadInput()).catch(() => 'refused')
+  await node.views.settled() // it could begin meanwhile
+  hear()
+  assert.is(await loaded, 'refused')
+  await stopped
   await close()
 })
 

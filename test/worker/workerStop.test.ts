@@ -1,10 +1,11 @@
 import * as assert from 'uvu/assert'
+import { clock } from '../../src/clock.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { AppError } from '../../src/errors.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { storeRequest } from '../../src/commands/runs/requestRun.ts'
-import { type Node, openNode } from '../support/openNode.ts'
+import { cause, type Node, openNode } from '../support/openNode.ts'
 import { forwarding } from '../support/forwarding.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
@@ -143,6 +144,43 @@ stopping('that must end a run in progress requests its next attempt', async () =
     'RunRequested',
   ])
   assert.equal(await lifeOf(node, worker.worker_id), ['WorkerStarted', 'WorkerStopped'])
+  await node.close()
+})
+
+stopping('tells a run in progress meanwhile that it was cancelled', async () => {
+  const node = await openNode()
+  const build = await deployBuild(node)
+  const { worker, invocations } = openWorker(node)
+  await worker.start()
+  const { plan, ...run } = wanted(build)
+  await worker.take({ plan, ...run })
+  await until(() => invocations.length === 1)
+  const stopped = worker.stop({ drainMs: 600_000 })
+  const cancel = { type: 'CancelRun', run_id: plan.run_id, now: clock.iso() } as const
+  await node.aggregates.streams.handle(streamOf.stream(plan.stream_id), cancel, cause)
+  await until(() => invocations[0]?.signal.aborted)
+  await stopped
+  assert.is((await node.typesIn(plan.stream_id)).at(-1), 'RunCancelled')
+  assert.equal(await lifeOf(node, worker.worker_id), ['WorkerStarted', 'WorkerStopped'])
+  await node.close()
+})
+
+stopping('ends its runs when it is declared lost meanwhile, and takes no new id', async () => {
+  const node = await openNode()
+  const build = await deployBuild(node)
+  const ids: string[] = []
+  const { worker, invocations } = openWorker(node, { onIdentity: (worker_id) => ids.push(worker_id) })
+  await worker.start()
+  await worker.take(wantedCall(build))
+  await until(() => invocations.length === 1)
+  const stopped = worker.stop({ drainMs: 600_000 })
+  const { worker_id } = worker
+  const lose = { type: 'LoseWorker', worker_id, now: clock.iso() } as const
+  await node.aggregates.workers.handle(streamOf.worker(worker_id), lose, { correlation_id: worker_id })
+  await until(() => invocations[0]?.signal.aborted)
+  await stopped
+  assert.equal(ids, [worker_id])
+  assert.equal(await lifeOf(node, worker_id), ['WorkerStarted', 'WorkerLost'])
   await node.close()
 })
 
