@@ -16,6 +16,7 @@ import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
+import { refusal } from './refusal.ts'
 
 type Domain = Static<typeof schemas.Domain>
 type Verified = { domain_id: string; domain: string; status: string; message: string }
@@ -190,6 +191,28 @@ domains(
     assert.is((await register('fourth.example.com', envs[0])).status, 'pending_validation')
   },
 )
+
+const keyed = (as: Api, domain: string, key: string) =>
+  as.send('POST', '/domains', { body: { domain }, headers: { 'Idempotency-Key': key } })
+
+domains('can be registered under the same Idempotency-Key when the plan is higher', async () => {
+  const slug = `up-${newId().slice(-8)}`
+  const as = await tenant('free', slug)
+  const name = newName()
+  assert.is(refusal(await keyed(as, name, 'up')).code, 'plan_required')
+  await operator.patch(`${server.url}/operator/orgs/${slug}`, { plan: 'pro' })
+  assert.is((await keyed(as, name, 'up')).status, 201)
+})
+
+domains('can be registered under the same Idempotency-Key when another is deleted', async () => {
+  const as = await tenant('pro')
+  const first = await register(newName(), as)
+  for (let others = 0; others < 2; others++) await register(newName(), as)
+  const name = newName()
+  assert.is(refusal(await keyed(as, name, 'less')).code, 'domain_limit_reached')
+  await as.remove(`/domains/${first.domain_id}`)
+  assert.is((await keyed(as, name, 'less')).status, 201)
+})
 
 domains('without their record stay pending_validation; the message names the record', async () => {
   const domain = await register()

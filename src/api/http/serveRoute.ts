@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { clock } from '../../clock.ts'
-import { AppError, isAppError } from '../../errors.ts'
+import { AppError, type ErrorCode, isAppError } from '../../errors.ts'
 import type { ApiDeps, FrontDeps, LaterOperator } from '../deps.ts'
 import type { Ask, CredentialRoute, OperatorRoute, PublicAsk, PublicRoute, Reply, Route } from '../route.ts'
 import type { Credential } from '../../access/credential.ts'
@@ -284,6 +284,9 @@ const answerOf = (reply: Exclude<Reply, { kind: 'own' }>, request_id: string): A
 const isRepeatable = ({ takesKey, reply, form, rawBody }: Route): boolean =>
   takesKey && reply.kind !== 'stream' && !form && rawBody === undefined
 
+/** Refusals that end when the organization gets a higher plan or uses less. */
+const BY_PLAN: ReadonlySet<ErrorCode> = new Set(['quota_exceeded', 'plan_required', 'domain_limit_reached'])
+
 /** Returns the reply, or the error reply if a repetition would get the same; rejects with any other error. */
 const finalAnswer = async (ctx: Context, handle: () => Promise<Reply>): Promise<Answer> => {
   const { request_id } = ctx.state
@@ -297,7 +300,7 @@ const finalAnswer = async (ctx: Context, handle: () => Promise<Reply>): Promise<
     return answerOf(reply, request_id)
   } catch (error) {
     if (!isAppError(error) || error.retryable || error.status >= 500 || error.status === 429) throw error
-    if (error.code === 'quota_exceeded') throw error // the organization may get a higher plan
+    if (BY_PLAN.has(error.code)) throw error
     return { status: error.status, headers: helpHeaders(error, ctx), body: errorBody(error, request_id) }
   }
 }
