@@ -1,18 +1,21 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The file of each living child, named by its process id, with the time of its start. */
+/** The file of each living child, named by its process id, with the boot of the machine and the time of its start. */
 const folderOf = (dataDir: string): string => join(dataDir, 'children')
 
 /** Ends the children that a service on this data directory left when it died. Returns how many there were. */
 export const endLeftoverChildren = (dataDir: string): number => {
   const folder = folderOf(dataDir)
   mkdirSync(folder, { recursive: true })
+  const boot = bootId()
   let ended = 0
   for (const name of readdirSync(folder)) {
     const pid = Number(name)
-    const startedAt = readFileSync(join(folder, name), 'utf8')
-    if (Number.isSafeInteger(pid) && pid > 1 && startedAt !== '' && isLeftover(pid, Number(startedAt))) {
+    // svc 0.1.0 recorded no boot: a process of this boot could be another one.
+    const [bootOfChild, startedAt] = readFileSync(join(folder, name), 'utf8').split(' ')
+    const isOfThisBoot = bootOfChild === boot && Number.isSafeInteger(pid) && pid > 1
+    if (isOfThisBoot && startedAt && isLeftover(pid, Number(startedAt))) {
       killGroup(pid)
       ended++
     }
@@ -27,7 +30,7 @@ export const childRecorder =
   (pid) => {
     const file = join(folderOf(dataDir), String(pid))
     try {
-      writeFileSync(file, String(statOf(pid)?.startedAt ?? ''))
+      writeFileSync(file, `${bootId() ?? ''} ${statOf(pid)?.startedAt ?? ''}`)
     } catch {
       // the disk is full: the kernel still ends the child with this process
     }
@@ -49,6 +52,15 @@ const isLeftover = (pid: number, startedAt: number): boolean => {
     const after = (process?.startedAt ?? 0) - startedAt
     return process?.group === pid && after >= 0 && after <= STARTING_TICKS
   })
+}
+
+/** The id of this boot of the machine. Boots resemble each other: a process of another one may have the same id and start. */
+const bootId = (): string | null => {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  } catch {
+    return null
+  }
 }
 
 /** The group and the start of a process, in ticks since the boot: a later process may get the same id. */

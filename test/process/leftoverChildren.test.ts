@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { childRecorder, endLeftoverChildren } from '../../src/process/leftoverChildren.ts'
@@ -46,12 +46,32 @@ leftovers('are not confused with a later process of the same id', async () => {
   const dataDir = tempDir()
   endLeftoverChildren(dataDir)
   const { child, pid, ended } = started()
-  writeFileSync(join(dataDir, 'children', String(pid)), '1')
+  childRecorder(dataDir)(pid)
+  const file = join(dataDir, 'children', String(pid))
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/\d+$/, '1'))
   assert.is(endLeftoverChildren(dataDir), 0)
   assert.is(child.signalCode, null)
   child.kill()
   await ended
 })
+
+for (const [what, boot] of [
+  ['of an earlier boot', '0e6a2a5c-7f0e-4d59-9f7b-0a3d3c1f2b11 '],
+  ['whose boot an earlier version did not record', ''],
+] as const)
+  leftovers(`${what} are not looked for, because boots resemble each other`, async () => {
+    const dataDir = tempDir()
+    endLeftoverChildren(dataDir)
+    const { child, pid, ended } = started()
+    childRecorder(dataDir)(pid)
+    const file = join(dataDir, 'children', String(pid))
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/^.* |^/, boot))
+    assert.is(endLeftoverChildren(dataDir), 0)
+    assert.is(child.signalCode, null)
+    assert.not(existsSync(file))
+    child.kill()
+    await ended
+  })
 
 leftovers('are forgotten when they have ended', async () => {
   const dataDir = tempDir()
