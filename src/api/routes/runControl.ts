@@ -122,6 +122,7 @@ export const runControlRoutes = [
           case 'RunFailed':
             return item({ ...ids, status: 'failed', result: null, error: ending.error })
           case 'RunCancelled':
+          case 'EventHandled':
             return item({ ...ids, status: 'cancelled', result: null })
           default:
             return ending satisfies never

@@ -12,12 +12,21 @@ const FOUND = 'found'
 /**
  * Follows a stream after a revision until the run, or the last of its retries, ends there; null when the signal aborts
  * first. The revision is that of the caller's own append, so the ending is after it. `onFact` is called when the first facts arrive.
+ * A fact for which `isOver` returns true ends the wait too.
  */
-export const awaitEnding = async (
+export const awaitEnding = async <Over extends DomainEvent = never>(
   { store }: Pick<CommandDeps, 'store'>,
   { run_id, stream_id, after }: { run_id: string; stream_id: string; after: number },
-  { signal, onFact }: { signal: AbortSignal; onFact?: (() => void) | undefined },
-): Promise<Ending | null> => {
+  {
+    signal,
+    onFact,
+    isOver,
+  }: {
+    signal: AbortSignal
+    onFact?: (() => void) | undefined
+    isOver?: (event: DomainEvent) => event is Over
+  },
+): Promise<Ending | Over | null> => {
   const found = new AbortController()
   const until = AbortSignal.any([signal, found.signal])
   const chain = new Set([run_id])
@@ -25,6 +34,7 @@ export const awaitEnding = async (
     for await (const { events } of store.follow(streamOf.stream(stream_id), { after, signal: until })) {
       if (events.length > 0) onFact?.()
       for (const { event } of events) {
+        if (isOver?.(event)) return event
         if (!isEnding(event) || !chain.has(event.run_id)) continue
         if (event.type !== 'RunFailed' || event.retry_at === undefined) return event
         chain.add(retryIdOf(event.run_id))

@@ -1,10 +1,13 @@
+import { AppError } from '../../errors.ts'
 import { CALL } from '../../events/eventType.ts'
+import type { DomainEvent, EventOf } from '../../events/index.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { runIdOf } from '../events/planRuns.ts'
 import { storeEvent } from '../events/publishEvent.ts'
 import { demandReadable } from '../projects/demandReadable.ts'
 import { projectFor } from '../projects/projectFor.ts'
 import { awaitEnding, type Ending } from './awaitEnding.ts'
+import { CANCELLED } from './cancelRun.ts'
 import { noFunction } from './functionFor.ts'
 
 type Deps = Parameters<typeof storeEvent>[0] & Pick<CommandDeps, 'store' | 'views' | 'stopping'>
@@ -13,8 +16,11 @@ export interface CalledRun {
   readonly run_id: string
   readonly event_id: string
   readonly stream_id: string
-  /** The end of the run, or of the last of its retries; null if the time was over first. The run then continues. */
-  readonly ending: Ending | null
+  /**
+   * The end of the run, or of the last of its retries; `EventHandled` if it was cancelled before it began; null if the time was
+   * over first. The run then continues.
+   */
+  readonly ending: Ending | EventOf<'EventHandled'> | null
 }
 
 interface FunctionCall {
@@ -31,8 +37,8 @@ interface Waiting {
 }
 
 /**
- * Starts a background run of a deployed function of a project and waits for its end. Rejects with `not_found` or
- * `quota_exceeded`.
+ * Starts a background run of a deployed function of a project and waits for its end. Rejects with `not_found`, also if the
+ * function is no longer deployed when the run could begin, or with `quota_exceeded`.
  */
 export const callAndWait = (
   deps: Deps,
@@ -51,8 +57,25 @@ const endOf = async (
   onStored()
   if (waitMs === 0) return { ...ids, ending: null }
   const signal = AbortSignal.any([AbortSignal.timeout(waitMs), deps.stopping, gone])
-  return { ...ids, ending: await awaitEnding(deps, { ...ids, after }, { signal }) }
+  const ending = await awaitEnding(deps, { ...ids, after }, { signal, isOver: isUnbegun(ids) })
+  if (ending?.type === 'EventHandled' && ending.error?.code !== CANCELLED.code) throw unbegun(ids, ending)
+  return { ...ids, ending }
 }
+
+/** Whether the event was handled without the run, so that it never begins. */
+const isUnbegun =
+  ({ run_id, event_id }: Pick<CalledRun, 'run_id' | 'event_id'>) =>
+  (event: DomainEvent): event is EventOf<'EventHandled'> =>
+    event.type === 'EventHandled' && event.event_id === event_id && !event.run_ids.includes(run_id)
+
+const unbegun = (
+  { run_id }: Pick<CalledRun, 'run_id'>,
+  { error }: Pick<EventOf<'EventHandled'>, 'error'>,
+): AppError =>
+  new AppError(
+    'not_found',
+    `Run ${run_id} did not begin: ${error?.message ?? 'its function is not deployed any more'}`,
+  )
 
 /** Publishes the event that starts the run. */
 const store = async (

@@ -4,7 +4,8 @@ import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import { locateRun } from './locateRun.ts'
 
-const CANCELLED = { code: 'cancelled', message: 'The call was cancelled before its run began' }
+/** The error of a call whose run did not begin. */
+export const CANCELLED = { code: 'cancelled', message: 'The call was cancelled before its run began' }
 
 /**
  * Cancels a run of the environment (SPEC.md, Run status), also one that only waits. If the run has failed
