@@ -3,7 +3,7 @@ import type { ReadModels, Version } from '../ports/readModels.ts'
 import { nameOf } from './projection.ts'
 import type { Projectors } from './projectors.ts'
 import { servedOf } from './shadow.ts'
-import { forgetSkipped, type SkippedFactDoc, skippedFacts } from './skippedFacts.ts'
+import { forgetSkipped } from './skippedFacts.ts'
 
 /** Pauses between looks for versions that no node reads, milliseconds. */
 const LOOK_MS = 5000
@@ -28,12 +28,11 @@ export const dropUnread = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const isUnread = async (version: Version) => !(await namesRead()).has(nameOf(servedOf(version)))
-  const skipped = await readModels.writer<SkippedFactDoc>(skippedFacts)
   let unread = new Map<string, number>()
   while (!signal.aborted) {
     const names = await namesRead()
     const stored = await readModels.versions()
-    await forgetSkipped(skipped, stored)
+    await forgetSkipped(readModels)
     const replaced = stored.filter((version) => projectors.replaces(servedOf(version)))
     const seen = replaced.filter((version) => !names.has(nameOf(servedOf(version))))
     unread = new Map(seen.map((version) => [nameOf(version), (unread.get(nameOf(version)) ?? 0) + 1]))

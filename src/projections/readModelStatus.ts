@@ -18,7 +18,7 @@ export interface ReadModelStatus {
   readonly behind: number | null
   readonly documents: number
   /** The rebuild that was requested last. */
-  readonly rebuild: (RebuildDoc & { readonly behind: number | null }) | null
+  readonly rebuild: (Omit<RebuildDoc, 'lacking'> & { readonly behind: number | null }) | null
 }
 
 interface Deps {
@@ -53,11 +53,16 @@ export const readModelStatus = async ({ readModels, store, progress }: Deps): Pr
         position,
         behind: store.countBetween(position, head),
         documents: await collection.count(),
-        rebuild: doc ? { ...doc, behind: isOver(doc) ? 0 : store.countBetween(doc.position, head) } : null,
+        rebuild: doc ? rebuildOf(doc, isOver(doc) ? 0 : store.countBetween(doc.position, head)) : null,
       }
     }),
   )
 }
+
+const rebuildOf = (
+  { lacking: _, ...doc }: RebuildDoc,
+  behind: number | null,
+): ReadModelStatus['rebuild'] => ({ ...doc, behind })
 
 /** Requests rebuilds of the named read models; of all if no name is given. Rejects with `not_found` for an unknown name. */
 export const requestRebuild = async (

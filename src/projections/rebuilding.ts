@@ -12,7 +12,7 @@ import { RebuildRoom } from './rebuildRoom.ts'
 import { isOver, type RebuildDoc, Rebuilds } from './rebuilds.ts'
 import { shadowOf } from './shadow.ts'
 import type { SharedReads } from './sharedReads.ts'
-import { renameSkipped } from './skippedFacts.ts'
+import { recordSkipped, skippedOf } from './skippedFacts.ts'
 import { upTo } from './upTo.ts'
 
 /** Pauses between looks for requests, and between reports of the progress, milliseconds. */
@@ -105,7 +105,8 @@ const drop = (readModels: ReadModels, projection: Projection): Promise<void> =>
  * replaced the documents is complete if the new ones are in their place. If they are not, only part of the replacement may
  * have happened, so it begins again. Resolves with whether there is something to do.
  */
-const begins = async ({ readModels }: Deps, { rebuilds, requested, projection }: Work): Promise<boolean> => {
+const begins = async (deps: Deps, { rebuilds, requested, projection }: Work): Promise<boolean> => {
+  const { readModels } = deps
   const { name, state } = requested
   const shadow = shadowOf(projection)
   if (state === 'waiting' || state === 'replacing') {
@@ -114,6 +115,7 @@ const begins = async ({ readModels }: Deps, { rebuilds, requested, projection }:
     if (isThere) await drop(readModels, shadow)
     else if (state === 'replacing') {
       await readModels.replace(projection, shadow) // completes what is left of it
+      await recordLacking(deps, projection, requested)
       await end({ rebuilds, requested })
       return false
     }
@@ -122,11 +124,23 @@ const begins = async ({ readModels }: Deps, { rebuilds, requested, projection }:
   return true
 }
 
+/** An interruption after the exchange repeats it. The former documents may have lacked other facts. */
+const recordLacking = async (
+  { readModels }: Pick<Deps, 'readModels'>,
+  projection: Projection,
+  { position, lacking }: Pick<RebuildDoc, 'position' | 'lacking'>,
+): Promise<void> => {
+  if (!lacking) return // an earlier build has begun the exchange
+  await recordSkipped(readModels, nameOf(projection), lacking, position)
+  await recordSkipped(readModels, nameOf(shadowOf(projection)), [])
+}
+
 /** A request to verify that came too late is a request of its own. */
 const end = ({ rebuilds, requested: { name } }: Pick<Work, 'rebuilds' | 'requested'>): Promise<void> =>
   rebuilds.change(name, ({ verify, differences }) => ({
     state: verify && differences === null ? 'waiting' : 'done',
     error: null,
+    lacking: [],
   }))
 
 const replaceDocuments = async (deps: Deps, work: Work, signal: AbortSignal): Promise<void> => {
@@ -137,20 +151,22 @@ const replaceDocuments = async (deps: Deps, work: Work, signal: AbortSignal): Pr
   const { builtTo, comparison } = await build(deps, work, signal)
   // The served documents reach the position of the new ones first, so that both can end at the same event.
   await projectors.reach(name, builtTo, AbortSignal.any([signal, AbortSignal.timeout(REACH_MS)]))
-  await projectors.pausing(name, async (position) => {
+  await projectors.pausing(name, async (served) => {
     await refuseLate(deps, work)
-    if (builtTo < position) {
-      const store = upTo(projectors.reads, position)
+    const position = builtTo < served ? served : builtTo
+    if (builtTo < served) {
+      const store = upTo(projectors.reads, served)
       await new Projector(shadow, { readModels, store, onSkipped, lingerMs: () => 0 }).run(signal)
       signal.throwIfAborted()
     }
     const next = await readModels.writer(shadow)
-    await next.write([], builtTo < position ? position : builtTo) // an idle projector does not store each position
+    await next.write([], position) // an idle projector does not store each position
     const found = await comparison?.end()
     await refuseLate(deps, work)
-    await rebuilds.change(name, { state: 'replacing', position, ...found })
+    const lacking = await skippedOf(readModels, nameOf(shadow))
+    await rebuilds.change(name, { state: 'replacing', position, lacking, ...found })
     await readModels.replace(projection, shadow)
-    await renameSkipped(readModels, { from: nameOf(shadow), to: name })
+    await recordLacking(deps, projection, { position, lacking })
   })
   await end(work)
 }

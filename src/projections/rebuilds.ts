@@ -4,6 +4,7 @@ import { type Cursor, START } from '../events/event.ts'
 import { countOf, cursorAt } from '../ports/counterCursors.ts'
 import type { CollectionSpec, ReadModels, Stored, WritableCollection } from '../ports/readModels.ts'
 import type { Difference } from './compareDocuments.ts'
+import type { SkippedFactDoc } from './skippedFacts.ts'
 
 /**
  * The rebuild of one read model that was asked for last. `building`: new documents are built beside those that are
@@ -26,6 +27,8 @@ export type RebuildDoc = {
   readonly differences: number | null
   readonly first_differences: readonly Difference[]
   readonly error: string | null
+  /** While the new documents take their place: the facts that they lack, because a crash leaves no other record. */
+  readonly lacking?: readonly SkippedFactDoc[]
 }
 
 /** Stored with the read models, so that the node that projects finds a request of any node, also after a crash. */

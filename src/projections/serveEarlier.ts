@@ -3,7 +3,7 @@ import type { ReadModels, Version } from '../ports/readModels.ts'
 import { allProjections } from './index.ts'
 import { nameOf, type Projection } from './projection.ts'
 import { Rebuilds } from './rebuilds.ts'
-import { renameSkipped } from './skippedFacts.ts'
+import { recordSkipped, skippedOf } from './skippedFacts.ts'
 
 interface Deps {
   readonly readModels: ReadModels
@@ -52,9 +52,10 @@ const serveEarlierOf = async (
   if (!(await isUnread()) || !(await isFilled(projection, earlier, readModels))) return
   await readModels.writer(projection)
   await rebuilds.request(name, { verify: false, from_version }) // first: documents of an earlier fold never stay
+  const lacking = await skippedOf(readModels, nameOf(earlier))
+  await recordSkipped(readModels, name, lacking) // first: after a crash, those of the earlier version are gone
   if (!(await readModels.replace(projection, earlier, isUnread)))
     return rebuilds.change(name, { state: 'done' }) // a node of the earlier build came back
-  await renameSkipped(readModels, { from: nameOf(earlier), to: name })
   logger.info(`The documents of ${nameOf(earlier)} are served until those of ${name} are built`)
 }
 

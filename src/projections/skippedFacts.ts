@@ -1,7 +1,7 @@
 import { clock } from '../clock.ts'
-import { type Recorded, START } from '../events/event.ts'
+import { type Cursor, type Recorded, START } from '../events/event.ts'
 import { countOf, cursorAt } from '../ports/counterCursors.ts'
-import type { CollectionSpec, ReadModels, Version, WritableCollection } from '../ports/readModels.ts'
+import type { CollectionSpec, ReadModels, WritableCollection } from '../ports/readModels.ts'
 import { nameOf, orderOf } from './projection.ts'
 
 /** A fact that a read model does not contain, because its fold failed on it. */
@@ -42,42 +42,47 @@ const write = async (collection: Writable, doc: SkippedFactDoc, isRemoved = fals
   await collection.write([{ id, doc: isRemoved ? null : doc, cursor }], START)
 }
 
-const clearSkipped = async (collection: Writable, isOver: (read_model: string) => boolean): Promise<void> => {
-  for (const doc of await Array.fromAsync(collection.scan()))
-    if (isOver(doc.read_model)) await write(collection, doc, true)
-}
-
-/** Removes the records of versions that were dropped. */
-export const forgetSkipped = async (collection: Writable, stored: readonly Version[]): Promise<void> => {
-  const names = new Set(stored.map(nameOf))
-  await clearSkipped(collection, (read_model) => !names.has(read_model))
-}
-
-/** One read model takes the place of another one, and lacks what that one lacks. */
-export const renameSkipped = async (
-  readModels: ReadModels,
-  { from, to }: { readonly from: string; readonly to: string },
+const clearSkipped = async (
+  collection: Writable,
+  isOver: (doc: SkippedFactDoc) => boolean,
 ): Promise<void> => {
-  const collection = await readModels.writer<SkippedFactDoc>(skippedFacts)
-  const docs = await Array.fromAsync(collection.scan())
-  const lacking = docs.filter(({ read_model }) => read_model === from)
-  await clearSkipped(collection, (read_model) => read_model === to || read_model === from)
-  for (const doc of lacking) await write(collection, { ...doc, read_model: to })
+  for (const doc of await Array.fromAsync(collection.scan()))
+    if (isOver(doc)) await write(collection, doc, true)
 }
 
-/** The records of a file with one read model. */
-export const skippedIn = async (readModels: ReadModels): Promise<SkippedFactDoc[]> =>
+/** Removes the records of versions that were dropped. One that is created meanwhile is stored before its records. */
+export const forgetSkipped = async (readModels: ReadModels): Promise<void> => {
+  const collection = await readModels.writer<SkippedFactDoc>(skippedFacts)
+  const recorded = await Array.fromAsync(collection.scan())
+  if (recorded.length === 0) return
+  const names = new Set((await readModels.versions()).map(nameOf))
+  for (const doc of recorded) if (!names.has(doc.read_model)) await write(collection, doc, true)
+}
+
+/** The records of all read models. */
+export const skippedIn = (readModels: ReadModels): Promise<SkippedFactDoc[]> =>
   Array.fromAsync(readModels.reader<SkippedFactDoc>(skippedFacts).scan())
 
-/** Records the facts that a read model lacks after it was filled apart from this process. */
+/** The records of one read model. */
+export const skippedOf = async (readModels: ReadModels, name: string): Promise<SkippedFactDoc[]> =>
+  (await skippedIn(readModels)).filter(({ read_model }) => read_model === name)
+
+/**
+ * Records the facts that a read model lacks after it was filled apart from its projector. With `upTo`, it was filled up to
+ * there, and what its projector has recorded after it remains.
+ */
 export const recordSkipped = async (
   readModels: ReadModels,
   name: string,
   docs: readonly SkippedFactDoc[],
+  upTo?: Cursor,
 ): Promise<void> => {
   const collection = await readModels.writer<SkippedFactDoc>(skippedFacts)
-  await clearSkipped(collection, (read_model) => read_model === name)
-  for (const doc of docs) await write(collection, doc)
+  await clearSkipped(
+    collection,
+    ({ read_model, cursor }) => read_model === name && (upTo === undefined || cursor <= upTo),
+  )
+  for (const doc of docs) await write(collection, { ...doc, read_model: name })
 }
 
 /** The facts that one read model lacks. */
@@ -118,6 +123,6 @@ export class SkippedFacts {
 
   /** The read model is built from the first fact on. */
   async clear(): Promise<void> {
-    await clearSkipped(this.#collection, (read_model) => read_model === this.#read_model)
+    await clearSkipped(this.#collection, ({ read_model }) => read_model === this.#read_model)
   }
 }

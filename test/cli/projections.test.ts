@@ -29,6 +29,7 @@ projections('rebuild waits for the end, and finds no difference', async () => {
   const found = await cliJson<Status>(['projections', 'rebuild', '--verify'], { env })
   for (const { state, rebuild } of found)
     assert.equal([state, rebuild?.state, rebuild?.differences], ['serving', 'done', 0])
+  assert.not.ok(found.some(({ rebuild }) => rebuild && 'lacking' in rebuild))
 })
 
 projections('rebuild takes some read models, also with their version', async () => {

@@ -1,5 +1,6 @@
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
+import { AppError } from '../../src/errors.ts'
 import type { NewEvent } from '../../src/events/event.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { newId } from '../../src/ids.ts'
@@ -96,6 +97,24 @@ export const withWriter = (
     return { ...collection, ...change(collection) } as never
   },
 })
+
+/** Read models that fail once when an exchange is complete, and what happens in this moment. */
+export const failingAfterExchange = (
+  readModels: ReadModels,
+  meanwhile: () => Promise<unknown>,
+): ReadModels => {
+  let isDown = true
+  return {
+    ...withWriter(readModels, () => ({})),
+    async replace(...args) {
+      const isUnread = await readModels.replace(...args)
+      if (!isDown) return isUnread
+      isDown = false
+      await meanwhile()
+      throw new AppError('unavailable', 'down')
+    },
+  }
+}
 
 export const dump = async (readModels: ReadModels, spec: Projection = any): Promise<Doc[]> =>
   (await Array.fromAsync(readModels.reader(spec).scan())).sort((a, b) =>

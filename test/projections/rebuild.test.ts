@@ -12,9 +12,18 @@ import { RESERVED_BYTES } from '../../src/projections/rebuildRoom.ts'
 import { rebuildRequested } from '../../src/projections/rebuilding.ts'
 import { type RebuildDoc, Rebuilds, rebuilds } from '../../src/projections/rebuilds.ts'
 import { shadowOf } from '../../src/projections/shadow.ts'
-import { SkippedFacts } from '../../src/projections/skippedFacts.ts'
+import { forgetSkipped, SkippedFacts } from '../../src/projections/skippedFacts.ts'
 import { until } from '../support/until.ts'
-import { any, dump, forward, life, newEvents, projecting, withWriter } from './projectedNames.ts'
+import {
+  any,
+  dump,
+  failingAfterExchange,
+  forward,
+  life,
+  newEvents,
+  projecting,
+  withWriter,
+} from './projectedNames.ts'
 
 const rebuild = projecting('the rebuild of a read model')
 
@@ -372,6 +381,44 @@ rebuild('facts that it skips take the place of those that were skipped before', 
   assert.is(await skipped.count(), 1)
   assert.is(await (await SkippedFacts.open(readModels, nameOf(shadow))).count(), 0)
 })
+
+for (const lacks of ['new', 'former'])
+  rebuild(`facts that the ${lacks} documents lack are known after an interruption`, async (context) => {
+    const { store, readModels, stopping } = context
+    let isBroken = lacks === 'former'
+    const broken: Projection = {
+      ...any,
+      evolve(doc, recorded, id) {
+        if (isBroken && recorded.event.type === 'ProjectRenamed') throw new Error('a defect')
+        return any.evolve(doc, recorded, id)
+      },
+    }
+    await store.append('p', newEvents(life('p', 1)), 'none')
+    const { projectors } = await started(context, [broken])
+    const skipped = await SkippedFacts.open(readModels, NAME)
+    assert.is(await skipped.count(), lacks === 'former' ? 1 : 0)
+    isBroken = lacks === 'new'
+    const look = async () => {
+      await forgetSkipped(readModels)
+      isBroken = true
+      await store.append('q', newEvents(life('q', 1)), 'none') // its projector records a fact after the exchange
+    }
+    await request(readModels)
+    const failing = failingAfterExchange(readModels, look)
+    const deps = {
+      readModels: failing,
+      store,
+      projectors,
+      logger: silent,
+      onSkipped: () => {},
+      lookMs: LOOK_MS,
+    }
+    void rebuildRequested(deps, stopping.signal).catch(() => {})
+    assert.is((await ended(readModels)).state, 'done')
+    await projectors.reach(NAME, await store.head())
+    assert.is(await skipped.count(), lacks === 'former' ? 1 : 2)
+    assert.is(await (await SkippedFacts.open(readModels, nameOf(shadow))).count(), 0)
+  })
 
 rebuild('of a read model that this build does not have fails', async (context) => {
   const { readModels } = context

@@ -7,8 +7,9 @@ import { Projectors } from '../../src/projections/projectors.ts'
 import { rebuildRequested } from '../../src/projections/rebuilding.ts'
 import { type RebuildDoc, Rebuilds } from '../../src/projections/rebuilds.ts'
 import { serveEarlier } from '../../src/projections/serveEarlier.ts'
+import { forgetSkipped, SkippedFacts } from '../../src/projections/skippedFacts.ts'
 import { until } from '../support/until.ts'
-import { any, dump, life, newEvents, projecting, withWriter } from './projectedNames.ts'
+import { any, dump, failingAfterExchange, life, newEvents, projecting, withWriter } from './projectedNames.ts'
 
 const earlier = projecting('documents of an earlier version')
 type Engines = Pick<Parameters<Parameters<typeof earlier>[1]>[0], 'store' | 'readModels' | 'stopping'>
@@ -207,6 +208,23 @@ earlier('are rebuilt at the next start if the rebuild has failed', async (contex
   await serve(readModels)
   const { state, from_version } = (await rebuildOf(readModels)) ?? {}
   assert.equal({ state, from_version }, { state: 'waiting', from_version: 1 })
+})
+
+earlier('lack the facts that they lacked before, also after an interruption', async (context) => {
+  const { store, readModels } = context
+  const broken: Projection = {
+    ...any,
+    evolve() {
+      throw new Error('a defect')
+    },
+  }
+  await store.append('p', newEvents(life('p', 0)), 'none')
+  await folded(context, broken)
+  const failing = failingAfterExchange(readModels, () => forgetSkipped(readModels))
+  assert.is(await serve(failing).catch(messageOf), 'down')
+  await serve(readModels)
+  assert.equal(await versionsOf(readModels), [2])
+  assert.is(await (await SkippedFacts.open(readModels, NAME)).count(), 1)
 })
 
 earlier('of a new installation do not exist', async ({ readModels }) => {
