@@ -19,4 +19,4 @@ export const isOfFullDisk = (error: unknown): boolean =>
 
 /** The end of the message about a file that a command could not write: what to do, as far as that is known. */
 export const adviceFor = (error: unknown): string =>
-  isFullDisk(error) ? '; free some space and repeat the command' : ''
+  isOfFullDisk(error) ? '; free some space and repeat the command' : ''

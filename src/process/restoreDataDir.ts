@@ -14,7 +14,7 @@ import type { OnProgress } from '../backup/makeBackup.ts'
 import type { Manifest } from '../backup/manifest.ts'
 import { openBackup, type ReadBackup } from '../backup/readBackup.ts'
 import { makeFolderNow } from '../disk/durableNames.ts'
-import { adviceFor } from '../disk/fullDisk.ts'
+import { adviceFor, isOfFullDisk } from '../disk/fullDisk.ts'
 import { syncFileNow, syncFolderNow } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { StoredRow } from '../ports/storedLog.ts'
@@ -91,7 +91,7 @@ const restoreInto = async (
     removeData(dataDir)
     if (secrets !== null) rmSync(join(dataDir, SECRETS_FILE), { force: true })
     rmSync(marker, { force: true })
-    throw error instanceof AppError
+    throw error instanceof AppError && !isOfFullDisk(error)
       ? error
       : new AppError(
           'unavailable',

@@ -116,6 +116,23 @@ test('that becomes full leaves nothing of an export or a download, and its earli
   })
 })
 
+test('that becomes full during a restore leaves no data, and a larger one is restored', async ({
+  server,
+}) => {
+  await put(server, 'large', 'x'.repeat(LARGE))
+  const backup = join(tempDir(), 'backup')
+  await cliJson(['backup', backup], { env: server.cliEnv })
+  const restore = ['restore', backup, '--secrets', join(server.dataDir, 'secrets.json')]
+  await onDisk(async (disk) => {
+    await refuses(disk, restore, { env: { SVC_DATA_DIR: join(disk.path, 'data') } })
+    assert.equal(
+      disk.names('data').filter((name) => !name.startsWith('lock')),
+      [],
+    )
+  })
+  await cliJson(restore, { env: { SVC_DATA_DIR: join(tempDir(), 'data') } })
+})
+
 test('that has no room leaves no part of a build and of types', async () => {
   const folder = folderOf({ 'package.json': '{"name":"orders"}', 'src/a.ts': 'export const a = () => 1\n' })
   await onDisk(async (disk) => {
