@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { join } from 'node:path'
 import { makeFolderNow } from '../disk/durableNames.ts'
 import { adviceFor } from '../disk/fullDisk.ts'
-import { isBelowFile, isMissing } from '../disk/sync.ts'
+import { isBelowFile, isFileInPath, isMissing } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { MANIFEST, type Manifest, parseManifest } from './manifest.ts'
 
@@ -46,12 +46,21 @@ export const readManifest = (dir: string): Manifest => {
 /** Makes a directory ready for a backup and creates it if it is missing. Throws `bad_request` for one with other content. */
 export const prepareFolder = (dir: string): void => {
   try {
-    makeFolderNow(dir, 0o700)
+    makeFolder(dir)
     checkOurs(dir)
     closeToOthers(dir)
     for (const name of FOLDERS) mkdirSync(join(dir, name), { recursive: true, mode: 0o700 })
   } catch (error) {
     throw diskError(dir, error)
+  }
+}
+
+const makeFolder = (dir: string): void => {
+  try {
+    makeFolderNow(dir, 0o700)
+  } catch (error) {
+    if (!isFileInPath(error)) throw error
+    throw new AppError('bad_request', `${dir}: expected a directory, got a file or a path below one`)
   }
 }
 

@@ -17,6 +17,9 @@ export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT'
 /** A part of the path is a file where a folder was expected. */
 export const isBelowFile = (error: unknown): boolean => codeOf(error) === 'ENOTDIR'
 
+/** A folder could not be made, because a part of its path is a file. */
+export const isFileInPath = (error: unknown): boolean => codeOf(error) === 'EEXIST' || isBelowFile(error)
+
 /** Makes the names in a folder durable. A sync of a file promises only its bytes. */
 export const syncFolder = async (path: string): Promise<void> => {
   let folder: FileHandle | undefined

@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path'
 import { makeFolderNow } from '../disk/durableNames.ts'
 import { adviceFor, isFullDisk } from '../disk/fullDisk.ts'
+import { isFileInPath } from '../disk/sync.ts'
 import { AppError, reasonOf } from '../errors.ts'
 import { lockFile } from './engines.ts'
 
@@ -31,11 +32,7 @@ export const lockDataDir = (dir: string, { forRestore = false } = {}): (() => vo
     if (unlock) writeOwner(owner)
   } catch (error) {
     if (error instanceof AppError) throw error
-    if (['EEXIST', 'ENOTDIR'].includes(reasonOf(error)))
-      throw new AppError(
-        'unavailable',
-        `SVC_DATA_DIR: expected a directory, got a file or a path below one: ${dir}`,
-      )
+    if (isFileInPath(error)) throw noDirectory(dir)
     throw new AppError(
       'unavailable',
       `SVC_DATA_DIR: cannot write in ${dir} (${reasonOf(error)})${adviceFor(error)}`,
@@ -61,6 +58,10 @@ export const lockDataDir = (dir: string, { forRestore = false } = {}): (() => vo
     `${dir} contains a restore that did not complete: run svc restore again, or remove the directory`,
   )
 }
+
+/** The refusal of a data directory whose path is a file. */
+export const noDirectory = (dir: string): AppError =>
+  new AppError('unavailable', `SVC_DATA_DIR: expected a directory, got a file or a path below one: ${dir}`)
 
 /** The process that has locked the directory, for messages. */
 export const ownerOf = (dir: string): string => readOwner(join(dir, 'lock'))

@@ -7,19 +7,19 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import type { OnProgress } from '../backup/makeBackup.ts'
 import type { Manifest } from '../backup/manifest.ts'
 import { openBackup, type ReadBackup } from '../backup/readBackup.ts'
-import { makeFolderNow } from '../disk/durableNames.ts'
 import { adviceFor, isOfFullDisk } from '../disk/fullDisk.ts'
 import { syncFileNow, syncFolderNow } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { StoredRow } from '../ports/storedLog.ts'
 import { MasterKeys } from '../secrets/masterKeys.ts'
-import { lockDataDir, ownerOf, RESTORING } from './dataDir.ts'
+import { lockDataDir, noDirectory, ownerOf, RESTORING } from './dataDir.ts'
 import { createRestoredLog, openBlobs } from './engines.ts'
 import { masterKeysIn, SECRETS_FILE } from './secretsFile.ts'
 
@@ -56,7 +56,6 @@ export const restoreDataDir = async ({
   checkEmpty(dataDir)
   checkMasterKeys(backup.manifest, { dataDir, masterKey, secrets })
   const placed = secrets !== null && !isThere(secrets, dataDir) ? secrets : null
-  makeFolderNow(dataDir, 0o700)
   const unlock = lockDataDir(dataDir, { forRestore: true })
   try {
     checkEmpty(dataDir) // a service may have run there before the lock
@@ -104,7 +103,9 @@ const restoreInto = async (
 }
 
 const checkEmpty = (dataDir: string): void => {
-  if (!existsSync(dataDir)) return
+  const found = statSync(dataDir, { throwIfNoEntry: false })
+  if (!found) return
+  if (!found.isDirectory()) throw noDirectory(dataDir)
   const entries = readdirSync(dataDir)
   if (entries.includes(RESTORING)) return // of a restore that did not complete
   const data = entries.filter((name) => !NO_DATA.has(name) && !name.startsWith('lock'))

@@ -74,6 +74,17 @@ backup('refuses a directory with other content, and a backup of another log', as
   )
 })
 
+backup('refuses a file, and a path below one', async ({ server }) => {
+  const file = join(tempDir(), 'file')
+  writeFileSync(file, 'mine')
+  for (const dir of [file, join(file, 'backup')]) {
+    const { code, err } = await cli(['backup', dir], { env: server.cliEnv })
+    assert.is(code, 1)
+    assert.is(err, `svc: ${dir}: expected a directory, got a file or a path below one\n`)
+  }
+  assert.is(readFileSync(file, 'utf8'), 'mine')
+})
+
 backup('refuses the folders and the manifest of something else, and changes nothing', async ({ server }) => {
   const alien = tempDir()
   const contents = (): string[] => filesIn(alien).map((file) => readFileSync(join(alien, file), 'utf8'))
