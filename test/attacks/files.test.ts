@@ -280,6 +280,7 @@ attackSuite('files of the host and of the service', [
       const { result } = await target.run(
         `import fs from 'node:fs'
         import nodeModule, { createRequire, findPackageJSON } from 'node:module'
+        import vm from 'node:vm'
         const tried = async (look: () => unknown) => {
           try { return JSON.stringify(await look()) } catch (error: any) { return String(error.code) }
         }
@@ -287,6 +288,8 @@ attackSuite('files of the host and of the service', [
           const require: any = createRequire(import.meta.url)
           const name = path.split('/').at(-1)
           const M: any = nodeModule
+          const inMain = (specifier: string, filename?: string) =>
+            new vm.Script(\`import(\${JSON.stringify(specifier)})\`, { filename, importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER }).runInThisContext()
           return Promise.all([
             () => require.resolve(path), () => require(path), () => import(path), () => import.meta.resolve('./../../../../../../../..' + path),
             () => require.resolve('./' + name, { paths: ['/etc'] }), () => M._findPath(path, ['']), () => M._findPath(name, ['/etc']),
@@ -295,6 +298,8 @@ attackSuite('files of the host and of the service', [
             () => fs.statSync(path), () => fs.realpathSync.native(path), () => fs.statfsSync(path).type, () => fs.readlinkSync(path),
             () => createRequire(path)('./x'), () => createRequire(path + '/y').resolve('x'), () => process.chdir(path),
             () => require.resolve('..' + '/..'.repeat(12) + path), () => M._pathCache && Object.keys(M._pathCache).includes(path),
+            () => fs.realpathSync(path), () => fs.realpathSync(Buffer.from(path)), () => fs.realpathSync(new URL('file://' + path)),
+            () => inMain(path), () => inMain('file://' + path), () => inMain('./' + name, '/etc/x.js'), () => inMain(path + '/..'),
           ].map(tried)).then((found) => found.map((text) => text.replaceAll(name!, 'NAME')))
         }
         export const attack = async (there: string, missing: string) => [await look(there), await look(missing)]`,

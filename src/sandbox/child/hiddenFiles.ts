@@ -2,7 +2,8 @@
  * Node's look-up of modules asks for files that the permission model does not let it read, so the outcome would reveal
  * which files exist on the node.
  */
-import nodeModule from 'node:module'
+import fs from 'node:fs'
+import nodeModule, { syncBuiltinESMExports } from 'node:module'
 import nodePath from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -38,8 +39,11 @@ export const leadsOut = (specifier: string, parent: string | undefined, isVisibl
 export const notFound = (specifier: string): Error =>
   Object.assign(new Error(`Cannot find module '${specifier}'`), { code: 'MODULE_NOT_FOUND' })
 
-/** Restricts the functions of `node:module` that look for files. */
+/** Restricts the functions of Node that look for files without asking the permission model. */
 export const hideOtherFiles = (isVisible: IsVisible): void => {
+  const { native } = fs.realpathSync // the other one looks at each segment itself
+  fs.realpathSync = Object.assign(native.bind(fs), { native })
+  syncBuiltinESMExports()
   const { _findPath, _stat, _resolveFilename, findPackageJSON } = nodeModule as unknown as Lookups
   Object.assign(nodeModule, {
     _findPath: (request: unknown, paths: unknown, ...rest: unknown[]) => {

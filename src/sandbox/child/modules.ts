@@ -59,7 +59,9 @@ export const installHooks = (dir: string, runtimeDir: string, sdkUrl: string): v
     resolve: (specifier, context, next) => {
       if (specifier === 'svc') return { url: sdkUrl, format: 'module', shortCircuit: true }
       try {
-        if (leadsOut(specifier, context.parentURL, isVisible)) throw notFound(specifier)
+        const base = context.parentURL ?? own // code of `vm` has none, and one of its choice
+        if (leadsOut(base, undefined, isVisible) || leadsOut(specifier, base, isVisible))
+          throw notFound(specifier)
         const resolved = next(specifier, context)
         if (leadsOut(resolved.url, undefined, isVisible)) throw notFound(specifier)
         const parent = context.parentURL
