@@ -7,7 +7,7 @@ import { hasFrozenChild, openWorkbench, resultOf, type Workbench } from './harne
 const code = `
   import { currentRun, emit, run } from 'svc'
   import { setTimeout as wait, setInterval as every, scheduler } from 'node:timers/promises'
-  import { promisify } from 'node:util'
+  import util, { promisify } from 'node:util'
   import timers from 'node:timers'
   import { readFile } from 'node:fs/promises'
   import fs from 'node:fs'
@@ -44,7 +44,7 @@ const code = `
     await new Promise((resolve) => setTimeout(resolve, 60))
     return globalThis.fired[name]
   }
-  export const refused = () => [() => fs.watch('.'), () => fs.watchFile('x', () => {}), () => fs.promises.watch('.'), () => Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)].map((attempt) => {
+  export const refused = () => [() => fs.watch('.'), () => fs.watchFile('x', () => {}), () => fs.promises.watch('.'), () => Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5), () => util.debounce(() => {}, 5), () => util.throttle(() => {}, 1, 5)].map((attempt) => {
     try { attempt(); return 'allowed' } catch ({ code }) { return code }
   })
   export const timesOut = async () => {
@@ -123,7 +123,7 @@ after('timers of a run in progress are not affected', async ({ invoke }) => {
 after('what waits like a timer, and belongs to no run, is refused', async ({ invoke }) => {
   assert.equal(
     await resultOf(invoke('m/refused')),
-    Array.from({ length: 4 }, () => 'ERR_ACCESS_DENIED'),
+    Array.from({ length: 6 }, () => 'ERR_ACCESS_DENIED'),
   )
 })
 

@@ -9,7 +9,7 @@ import inspectorPromises from 'node:inspector/promises'
 import { Module, syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
 import traceEvents from 'node:trace_events'
-import { parseEnv } from 'node:util'
+import util, { parseEnv } from 'node:util'
 import v8 from 'node:v8'
 import { endingSignal } from './endings.ts'
 
@@ -74,6 +74,7 @@ export const confine = (): void => {
   refuse(fs, ['watch', 'watchFile'])
   refuse(fs.promises, ['watch'])
   refuse(Atomics, ['waitAsync'])
+  refuse(util, ['debounce', 'throttle']) // Node's own timers
   for (const module of [inspector, inspectorPromises])
     refuse(module, ['open', 'close', 'url', 'waitForDebugger', 'Session'])
   refuse(traceEvents, ['createTracing'])
