@@ -7,11 +7,11 @@ import { readClientConfig, readDevAddress } from '../process/clientConfig.ts'
 import { MAX_PORT } from '../process/config.ts'
 import type { EphemeralDir } from '../process/ephemeralDir.ts'
 import { command, type Printed } from './command.ts'
-import { openAnnouncement } from './dev/announce.ts'
+import { type Announcement, openAnnouncement } from './dev/announce.ts'
 import { develop } from './dev/develop.ts'
 import { type LocalService, startService } from './dev/service.ts'
 import { readyText, stalledText } from './dev/texts.ts'
-import { readInstance, removeInstance } from './instance.ts'
+import { readInstance } from './instance.ts'
 import { urlIn } from './login.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
@@ -53,6 +53,7 @@ export const devCommand = command({
     const ephemeral = options.to === undefined ? await temporaryDir(options.ephemeral) : null
     const dataDir = ephemeral?.path ?? join(folder, '.svc')
     let service: LocalService | null = null
+    let announcement: Announcement | null = null
     try {
       const since = clock.monotonic()
       const { host, port } = readDevAddress()
@@ -64,6 +65,14 @@ export const devCommand = command({
         )
       const { url, key } = service ?? remoteService(options.to ?? '')
       const data = options.ephemeral || service === null ? null : dataDir
+      announcement = openAnnouncement({
+        folder,
+        url,
+        key,
+        pid: process.pid,
+        variables: [`SVC_URL=${url}`, service ? `SVC_DATA_DIR=${dataDir}` : 'SVC_KEY'],
+        print,
+      })
       await develop({
         folder,
         url,
@@ -73,14 +82,7 @@ export const devCommand = command({
         paint,
         ready: () => readyText({ url, folder, data, ms: Math.round(clock.monotonic() - since) }),
         data: service && dataDir,
-        announce: openAnnouncement({
-          folder,
-          url,
-          key,
-          pid: process.pid,
-          variables: [`SVC_URL=${url}`, service ? `SVC_DATA_DIR=${dataDir}` : 'SVC_KEY'],
-          print,
-        }),
+        announce: announcement.announce,
         ended: service ? diedOf(service) : null,
         keyboard: process.stdin.isTTY && process.stdout.isTTY ? process.stdin : null,
       })
@@ -91,7 +93,7 @@ export const devCommand = command({
         : error
     } finally {
       await service?.stop()
-      removeInstance(folder)
+      announcement?.end()
       ephemeral?.remove()
     }
   },

@@ -34,17 +34,22 @@ export const readInstance = (from: string): FoundInstance | null => {
   }
 }
 
-/** Announces the instance to the commands in the folder. Only this user can read the file, because it contains the key. */
-export const writeInstance = (folder: string, { url, key, project, pid }: Instance): void => {
+/**
+ * Announces the instance to the commands in the folder. Only this user can read the file, because it contains the key. Returns
+ * a function that removes the announcement, unless another instance has replaced it.
+ */
+export const writeInstance = (folder: string, { url, key, project, pid }: Instance): (() => void) => {
   const file = fileIn(folder)
   makeFolder(dirname(file), 0o700)
   const part = `${file}.${pid}.part`
   rmSync(part, { force: true })
-  writeFileSync(part, `${JSON.stringify({ url, key, project, pid })}\n`, { mode: 0o600, flag: 'wx' })
+  const text = `${JSON.stringify({ url, key, project, pid })}\n`
+  writeFileSync(part, text, { mode: 0o600, flag: 'wx' })
   renameSync(part, file) // a reader sees all of it or none
+  return () => {
+    if (ownText(file) === text) rmSync(file, { force: true })
+  }
 }
-
-export const removeInstance = (folder: string): void => rmSync(fileIn(folder), { force: true })
 
 /** The text of a file of this user; null if there is none, such as after `svc dev` has removed it. */
 const ownText = (file: string): string | null => {

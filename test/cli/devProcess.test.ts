@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import * as assert from 'uvu/assert'
@@ -73,6 +74,26 @@ ending('comes with the end of its service', async () => {
   process.kill(serviceOf(folder), 'SIGKILL')
   assert.is(await dev.ended, 1)
   assert.match(dev.err(), /has ended|does not answer/)
+})
+
+ending('of one that cannot start leaves the announcement and the log of the other', async () => {
+  const folder = folderOf({ 'hello.ts': HELLO })
+  const [announced, log] = [join(folder, '.svc/dev.json'), join(folder, '.svc/dev.log')]
+  const first = startDev(folder)
+  await first.next('functions')
+  const [own, before] = [readFileSync(announced, 'utf8'), readFileSync(log, 'utf8')]
+  assert.match(before, 'is ready')
+  // Its process runs in a container, so the second one does not see it.
+  const seen = JSON.stringify({ ...(JSON.parse(own) as object), pid: spawnSync('true').pid })
+  writeFileSync(announced, seen)
+  const second = startDev(folder)
+  assert.is(await second.ended, 1)
+  assert.match(second.err(), 'is in use by process')
+  assert.is(readFileSync(announced, 'utf8'), seen)
+  assert.ok(readFileSync(log, 'utf8').startsWith(before))
+  writeFileSync(announced, own)
+  await first.stop()
+  assert.not(existsSync(announced))
 })
 
 ending('of an ephemeral service removes its data', async () => {

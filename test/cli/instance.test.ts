@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { readInstance, removeInstance, writeInstance } from '../../src/cli/instance.ts'
+import { readInstance, writeInstance } from '../../src/cli/instance.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -14,13 +14,23 @@ test('is found in the folder and from the folders below it, until it is removed'
   const folder = tempDir()
   const below = join(folder, 'src', 'orders')
   mkdirSync(below, { recursive: true })
-  writeInstance(folder, instance)
+  const remove = writeInstance(folder, instance)
   const file = join(folder, '.svc', 'dev.json')
   for (const from of [folder, below]) assert.equal(readInstance(from), { ...instance, file })
-  removeInstance(folder)
+  remove()
   assert.is(readInstance(below), null)
   assert.not(existsSync(file))
-  removeInstance(folder) // a second removal finds nothing
+  remove() // a second removal finds nothing
+})
+
+test('is not removed by an instance whose announcement another one has replaced', () => {
+  const folder = tempDir()
+  const remove = writeInstance(folder, instance)
+  const removeOther = writeInstance(folder, { ...instance, url: 'http://127.0.0.1:8082' })
+  remove()
+  assert.is(readInstance(folder)?.url, 'http://127.0.0.1:8082')
+  removeOther()
+  assert.is(readInstance(folder), null)
 })
 
 test('can be read by this user only, also if it replaces a file that others can read', () => {

@@ -10,19 +10,30 @@ interface Given extends Omit<Instance, 'project'> {
   readonly print: (line: Printed) => Promise<void>
 }
 
-/** Announces the instance of a folder under the name of its project. A folder that cannot be written is reported once. */
-export const openAnnouncement = ({ folder, variables, print, ...instance }: Given) => {
+export interface Announcement {
+  /** Announces the instance under the name of its project. A folder that cannot be written is reported once. */
+  readonly announce: (project: string) => Promise<void>
+  /** Removes what this instance has announced. */
+  readonly end: () => void
+}
+
+/** The announcement of the instance of a folder. */
+export const openAnnouncement = ({ folder, variables, print, ...instance }: Given): Announcement => {
   let announced = ''
   let reported = ''
-  return async (project: string): Promise<void> => {
-    if (announced === project) return
-    try {
-      writeInstance(folder, { ...instance, project })
-      announced = project
-    } catch (error) {
-      const reason = messageOf(error)
-      if (reason !== reported) await print(unannouncedText(reason, variables))
-      reported = reason
-    }
+  let end = () => {}
+  return {
+    async announce(project) {
+      if (announced === project) return
+      try {
+        end = writeInstance(folder, { ...instance, project })
+        announced = project
+      } catch (error) {
+        const reason = messageOf(error)
+        if (reason !== reported) await print(unannouncedText(reason, variables))
+        reported = reason
+      }
+    },
+    end: () => end(),
   }
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { makeFolder } from '../../disk/makeFolder.ts'
@@ -47,7 +47,7 @@ export const startService = async (
   const log = join(dataDir, 'dev.log')
   try {
     makeFolder(dataDir, 0o700)
-    writeFileSync(log, '', { mode: 0o600 })
+    writeFileSync(log, '', { mode: 0o600, flag: 'a' })
   } catch (error) {
     throw new AppError(
       'unavailable',
@@ -55,6 +55,9 @@ export const startService = async (
       { cause: error },
     )
   }
+  const { lockDataDir } = await import('../../process/dataDir.ts')
+  lockDataDir(dataDir)() // throws while another service has the directory, and writes into its log
+  truncateSync(log)
   for (let at = port; at <= MAX_PORT; at++) {
     if (at !== 0 && !(await isFree(host, at))) continue
     const service = await started(dataDir, { log, port: at, stalled, signal })
@@ -76,7 +79,7 @@ const started = async (
     signal,
   }: Pick<Start, 'port' | 'stalled'> & { readonly log: string; readonly signal: AbortSignal },
 ): Promise<LocalService | null> => {
-  const output = openSync(log, 'w', 0o600) // C3
+  const output = openSync(log, 'a', 0o600) // C3
   const child = spawn(process.execPath, serviceArguments(), {
     env: devServiceEnv({ dataDir, port }),
     stdio: ['ignore', output, output, 'ipc'], // C1
