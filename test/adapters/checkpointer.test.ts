@@ -5,11 +5,13 @@ import * as assert from 'uvu/assert'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
+const CHECKPOINTER = import.meta.resolve('../../src/adapters/embedded/checkpointer.ts')
+
 /** Prints the size of the database after the thread has moved a WAL of a million bytes. */
 const program = (file: string): string => `
   import { statSync } from 'node:fs'
   import { DatabaseSync } from 'node:sqlite'
-  import { openCheckpointer } from ${JSON.stringify(import.meta.resolve('../../src/adapters/embedded/checkpointer.ts'))}
+  import { openCheckpointer } from ${JSON.stringify(CHECKPOINTER)}
   const file = ${JSON.stringify(file)}
   const db = new DatabaseSync(file)
   db.exec('PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; CREATE TABLE t (x)')
@@ -35,6 +37,30 @@ thread('needs no memory for the modules that an operator preloads into the servi
   )
   assert.ok(Number(stdout) > 1_000_000, `bytes in the database: ${stdout}`)
   assert.is(stderr, '')
+})
+
+/** Refuses each thread, as Node does where the limit of the system is reached; two moves are asked for all the same. */
+const withoutThreads = `
+  import { syncBuiltinESMExports } from 'node:module'
+  import workerThreads from 'node:worker_threads'
+  workerThreads.Worker = class {
+    constructor() { throw Object.assign(new Error('no thread'), { code: 'ERR_WORKER_INIT_FAILED' }) }
+  }
+  syncBuiltinESMExports()
+  const { openCheckpointer } = await import(${JSON.stringify(CHECKPOINTER)})
+  const checkpointer = openCheckpointer()
+  for (let moves = 0; moves < 2; moves++) void checkpointer.move('some.db').then(() => console.log('moved'))
+  await checkpointer.close()
+`
+
+thread('that the system refuses leaves its work to the writers, with one warning', async () => {
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [
+    '--input-type=module',
+    '--eval',
+    withoutThreads,
+  ])
+  assert.is(stdout, 'moved\nmoved\n')
+  assert.equal(stderr.match(/Warning: .*: no thread\n/g)?.length, 1)
 })
 
 thread.run()

@@ -17,6 +17,16 @@ const withoutPreloads = { env: {}, execArgv: [] }
 export const openCheckpointer = (): Checkpointer => {
   const waiting = new Map<string, () => void>()
   let worker: Worker | undefined
+  const resolveAll = (): void => {
+    for (const resolve of waiting.values()) resolve()
+    waiting.clear()
+  }
+  /** Waiting writers do their own checkpoint, and the next move starts another thread. */
+  const failed = (error: unknown): void => {
+    warnOnce(error)
+    worker = undefined
+    resolveAll()
+  }
   const started = (): Worker => {
     if (worker) return worker
     worker = new Worker(new URL('./checkpointerThread.js', import.meta.url), {
@@ -27,13 +37,7 @@ export const openCheckpointer = (): Checkpointer => {
       waiting.get(file)?.()
       waiting.delete(file)
     })
-    worker.on('error', (error: unknown) => {
-      // Waiting writers do their own checkpoint, and the next move starts another thread.
-      warnOnce(error)
-      worker = undefined
-      for (const resolve of waiting.values()) resolve()
-      waiting.clear()
-    })
+    worker.on('error', failed)
     worker.unref()
     return worker
   }
@@ -41,12 +45,15 @@ export const openCheckpointer = (): Checkpointer => {
     move: (file) =>
       new Promise((resolve) => {
         waiting.set(file, resolve)
-        started().postMessage(file)
+        try {
+          started().postMessage(file)
+        } catch (error) {
+          failed(error) // the system refuses a thread: its limit is reached
+        }
       }),
     async close() {
       await worker?.terminate()
-      for (const resolve of waiting.values()) resolve()
-      waiting.clear()
+      resolveAll()
     },
   }
 }
@@ -57,6 +64,6 @@ const warnOnce = (error: unknown): void => {
   if (hasWarned) return
   hasWarned = true
   process.emitWarning(
-    `The thread that moves written data into the databases ended, and requests wait for this work: ${messageOf(error)}`,
+    `The thread that moves written data into the databases failed, and requests wait for this work: ${messageOf(error)}`,
   )
 }
