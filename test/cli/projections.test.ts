@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import * as assert from 'uvu/assert'
 import type { ReadModelStatus } from '../../src/projections/readModelStatus.ts'
 import { answering } from '../support/answering.ts'
@@ -5,6 +7,7 @@ import { cli, cliJson } from '../support/cli.ts'
 import { EMBEDDED } from '../support/installation.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
 
 type Status = readonly ReadModelStatus[]
 
@@ -46,6 +49,34 @@ projections('status without a name is about all read models', async () => {
     found.map(({ name }) => name),
     all.map(({ name }) => name),
   )
+})
+
+projections('rebuild --verify ends with 1 if documents differ, and names the first ones', async () => {
+  const dataDir = tempDir()
+  const spawn = () => spawnServer({ dataDir, env: { ...EMBEDDED, SVC_MASTER_KEY: '' } })
+  let service = await spawn()
+  try {
+    const { project_id } = await service.api.post<{ project_id: string }>('/projects', { name: 'first' })
+    await service.stop()
+    const db = new DatabaseSync(join(dataDir, 'read-models.db'))
+    const found = db.prepare(`SELECT stored_as FROM collections WHERE name = 'projects'`).get()
+    db.prepare(
+      `UPDATE "${String(found?.['stored_as'])}" SET doc = replace(doc, '"first"', '"damaged"')`,
+    ).run()
+    db.close()
+    service = await spawn()
+    assert.is((await service.api.get<{ name: string }[]>('/projects'))[0]?.name, 'damaged')
+    const own = { SVC_URL: service.url, SVC_DATA_DIR: dataDir }
+    const { code, out } = await cli(['projections', 'rebuild', 'projects', 'events', '--verify'], {
+      env: own,
+    })
+    assert.is(code, 1, out)
+    assert.match(out, new RegExp(`projects ${project_id}\n  before .*"damaged".*\n  after  .*"first"`))
+    assert.is((await service.api.get<{ name: string }[]>('/projects'))[0]?.name, 'first')
+    assert.is((await cli(['projections', 'rebuild', 'projects', '--verify'], { env: own })).code, 0)
+  } finally {
+    await service.stop()
+  }
 })
 
 projections('an unknown read model is refused with the names of all', async () => {
