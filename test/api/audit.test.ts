@@ -236,7 +236,7 @@ const wrong: [query: string, message: RegExp][] = [
   ['from=yesterday', /from: expected an ISO 8601 time such as .*, got "yesterday"/],
   ['from=2999-01-01', /from: expected a time in the past, got 2999-01-01T00:00:00.000Z; it is 20/],
   ['from=2020-02-01&to=2020-01-01', /to: expected a time after from/],
-  ['after=nowhere', /after: expected a position of this log, got "nowhere"/],
+  ['after=nowhere', /after: expected a position of this log, such as [0-9a-f]{16,}, got "nowhere"/],
   ['type=ProjectForgotten', /type: expected one of /],
   ['limit=0', /limit: /],
   ['who=me', /who: not a parameter of this endpoint/],

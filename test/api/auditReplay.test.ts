@@ -127,7 +127,7 @@ const wrong: [what: string, query: Record<string, string>, message: RegExp][] = 
   [
     'a short position',
     { resource: project_id, until: '12' },
-    /until: expected a position of this log or a time, got "12"/,
+    /until: expected a position of this log, such as [0-9a-f]{16,}, or a time, got "12"/,
   ],
 ]
 for (const [what, query, message] of wrong)

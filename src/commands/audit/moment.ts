@@ -53,9 +53,12 @@ export const positionOf = async (
   text: string,
   { store }: Pick<Present, 'store'>,
 ): Promise<Cursor> => {
-  if (!store.isCursor(text))
-    throw new AppError('bad_request', `${field}: expected a position of this log, got "${text.slice(0, 60)}"`)
   const head = await store.head()
+  if (!store.isCursor(text))
+    throw new AppError(
+      'bad_request',
+      `${field}: expected a position of this log, such as ${head}, got "${text.slice(0, 60)}"`,
+    )
   if (text <= head) return text
   throw new AppError(
     'bad_request',
@@ -72,7 +75,7 @@ export const momentOf = async (field: string, text: string, present: Present): P
     if (!/^[0-9a-f]+$/.test(text)) throw error
     throw new AppError(
       'bad_request',
-      `${field}: expected a position of this log or a time, got "${text.slice(0, 60)}"`,
+      `${field}: expected a position of this log, such as ${await present.store.head()}, or a time, got "${text.slice(0, 60)}"`,
     )
   }
 }
