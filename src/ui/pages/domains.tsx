@@ -6,7 +6,8 @@ import { refusalOf } from '../frame/session.ts'
 import { Action } from '../parts/action.tsx'
 import { TextField } from '../parts/fields.tsx'
 import { offsetOf, PAGE, Pager } from '../parts/pager.tsx'
-import { Empty, Failure } from '../parts/texts.tsx'
+import { Shown } from '../parts/shown.tsx'
+import { Empty } from '../parts/texts.tsx'
 import { DomainCard } from './domains/domainCard.tsx'
 
 /** The pause between two looks at domains that the service is still setting up. */
@@ -34,17 +35,22 @@ export const Domains = () => {
         <h1>Domains</h1>
         <Register onDone={domains.reload} />
       </div>
-      {domains.error && <Failure error={domains.error} retry={domains.reload} />}
-      {domains.data && rows.length === 0 && (
-        <Empty command={COMMAND}>
-          No domain is registered. Webhooks are reachable below the address of the service; a domain of your
-          own serves them too. Register one above, or with an API key:
-        </Empty>
-      )}
-      {rows.map((domain) => (
-        <DomainCard key={domain.domain_id} of={domain} onDone={domains.reload} />
-      ))}
-      {domains.data && <Pager {...domains.data.pagination} />}
+      <Shown of={domains}>
+        {({ pagination }) => (
+          <>
+            {rows.length === 0 && (
+              <Empty command={COMMAND}>
+                No domain is registered. Webhooks are reachable below the address of the service; a domain of
+                your own serves them too. Register one above, or with an API key:
+              </Empty>
+            )}
+            {rows.map((domain) => (
+              <DomainCard key={domain.domain_id} of={domain} onDone={domains.reload} />
+            ))}
+            <Pager {...pagination} />
+          </>
+        )}
+      </Shown>
     </>
   )
 }

@@ -1,11 +1,12 @@
-import type { RunSeries } from '../../client/index.ts'
+import type { RunSeries, RunStats } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
 import { useRefresh } from '../frame/live.ts'
 import { useLoaded } from '../frame/load.ts'
 import { linkTo, param, setQuery } from '../frame/router.ts'
 import { may } from '../frame/session.ts'
 import { Choice } from '../parts/fields.tsx'
-import { Empty, Failure } from '../parts/texts.tsx'
+import { Shown } from '../parts/shown.tsx'
+import { Empty } from '../parts/texts.tsx'
 import { Errors } from './overview/errors.tsx'
 import { Quota } from './overview/quota.tsx'
 import { RunCharts } from './overview/runCharts.tsx'
@@ -51,11 +52,11 @@ export const Overview = () => {
       </div>
       <Warnings usage={usage.data} />
       <Counts />
-      {series.error && <Failure error={series.error} retry={series.reload} />}
-      {series.data ? <RunCharts series={series.data} /> : !series.error && <p role="status">Loading…</p>}
+      <Shown of={series}>{(data) => <RunCharts series={data} />}</Shown>
       <Errors time_range={range.time_range} />
-      {usage.error && <Failure error={usage.error} retry={usage.reload} />}
-      {usage.data && <Quota usage={usage.data} />}
+      <Shown of={usage} loading={null}>
+        {(data) => data && <Quota usage={data} />}
+      </Shown>
     </>
   )
 }
@@ -68,9 +69,21 @@ const Counts = () => {
     [],
   )
   useRefresh(['run:'], counts.reload)
-  if (counts.error) return <Failure error={counts.error} retry={counts.reload} />
-  if (!counts.data) return null
-  const [{ total_runs, running, succeeded, failed, cancelled }, waiting] = counts.data
+  return (
+    <Shown of={counts} loading={null}>
+      {([stats, waiting]) => <CountsOf stats={stats} waiting={waiting.pagination.total} />}
+    </Shown>
+  )
+}
+
+interface CountsProps {
+  readonly stats: RunStats
+  /** The runs that wait for a retry. */
+  readonly waiting: number
+}
+
+const CountsOf = ({ stats, waiting }: CountsProps) => {
+  const { total_runs, running, succeeded, failed, cancelled } = stats
   if (total_runs === 0)
     return (
       <Empty command="npx svc run handlers/hello '{}'">No function has run yet. Call one of yours:</Empty>
@@ -79,7 +92,7 @@ const Counts = () => {
     <dl class="facts" aria-label="Runs now">
       <Count name="All runs" count={total_runs} status="" />
       <Count name="Running now" count={running} status="running" />
-      <Count name="Waiting for a retry" count={waiting.pagination.total} status="pending_retry" />
+      <Count name="Waiting for a retry" count={waiting} status="pending_retry" />
       <Count name="Succeeded" count={succeeded} status="succeeded" />
       <Count name="Failed" count={failed} status="failed" />
       <Count name="Cancelled" count={cancelled} status="cancelled" />

@@ -7,7 +7,8 @@ import { linkTo } from '../frame/router.ts'
 import type { PageProps } from '../frame/page.ts'
 import { Facts } from '../parts/facts.tsx'
 import { Json } from '../parts/json.tsx'
-import { Copy, durationText, Empty, Failure, Loading, Status, Time } from '../parts/texts.tsx'
+import { Shown } from '../parts/shown.tsx'
+import { Copy, durationText, Empty, Failure, Status, Time } from '../parts/texts.tsx'
 import { EmittedData } from './run/emitted.tsx'
 import { Linked } from './run/linked.tsx'
 import { ErrorOf } from './run/errorOf.tsx'
@@ -24,8 +25,7 @@ export const Run = ({ params: { run_id = '' } }: PageProps) => {
     if (changes(update, run_id, run.data)) run.reload()
   })
   if (run.error && !run.data) return <Missing run_id={run_id} error={run.error} retry={run.reload} />
-  if (!run.data) return <Loading />
-  return <Details run={run.data} onGone={run.reload} />
+  return <Shown of={run}>{(data) => <Details run={data} onGone={run.reload} />}</Shown>
 }
 
 /** Whether an update is about a run; a busy environment has thousands about others. */
@@ -127,16 +127,17 @@ const Why = ({ run: { run_id, event_id, status } }: { readonly run: RunOf }) => 
   return (
     <section aria-labelledby="why">
       <h2 id="why">Why did this run?</h2>
-      {why.error && <Failure error={why.error} retry={why.reload} />}
-      {why.data && (
-        <ul>
-          {[...why.data.why, why.data.outcome].map((sentence) => (
-            <li key={sentence}>
-              <Linked text={sentence} event_id={event_id} own={run_id} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <Shown of={why}>
+        {(data) => (
+          <ul>
+            {[...data.why, data.outcome].map((sentence) => (
+              <li key={sentence}>
+                <Linked text={sentence} event_id={event_id} own={run_id} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </Shown>
     </section>
   )
 }

@@ -5,7 +5,8 @@ import { useReturn } from '../frame/repeat.ts'
 import { setQuery } from '../frame/router.ts'
 import { Pager } from './pager.tsx'
 import { Table, type TableProps } from './table.tsx'
-import { Empty, Failure, Loading } from './texts.tsx'
+import { Shown } from './shown.tsx'
+import { Empty } from './texts.tsx'
 
 interface Listed<Row> {
   readonly data: readonly Row[]
@@ -26,18 +27,22 @@ interface Props<Row> extends Omit<TableProps<Row>, 'rows' | 'isFormer'> {
  * a table that was never loaded: an empty table would say that there is nothing.
  */
 export const List = <Row,>({ of, empty, offset, ...table }: Props<Row>) => {
-  const { data: page, isFormer, error, reload } = of
-  const { data: rows, pagination } = page ?? {}
-  useReturn(reload)
+  useReturn(of.reload)
   return (
-    <>
-      {error && <Failure error={error} retry={reload} />}
-      {!rows && !error && <Loading />}
-      {rows && rows.length > 0 && <Table {...table} rows={rows} isFormer={isFormer} />}
-      {rows?.length === 0 &&
-        (pagination && pagination.offset > 0 ? <PastEnd name={offset} total={pagination.total} /> : empty)}
-      {rows && rows.length > 0 && pagination && <Pager {...pagination} {...(offset && { name: offset })} />}
-    </>
+    <Shown of={of}>
+      {({ data: rows, pagination }) => (
+        <>
+          {rows.length > 0 && <Table {...table} rows={rows} isFormer={of.isFormer} />}
+          {rows.length === 0 &&
+            (pagination && pagination.offset > 0 ? (
+              <PastEnd name={offset} total={pagination.total} />
+            ) : (
+              empty
+            ))}
+          {rows.length > 0 && pagination && <Pager {...pagination} {...(offset && { name: offset })} />}
+        </>
+      )}
+    </Shown>
   )
 }
 

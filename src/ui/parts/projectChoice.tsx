@@ -9,7 +9,8 @@ import { param, setQuery } from '../frame/router.ts'
 import { may, refusalOf } from '../frame/session.ts'
 import { Choice } from './fields.tsx'
 import { TextFilter } from './filters.tsx'
-import { Empty, Failure, Loading } from './texts.tsx'
+import { Shown } from './shown.tsx'
+import { Empty } from './texts.tsx'
 
 /** The projects that the select shows, at most; others are chosen by the address of the page. */
 const MOST = 100
@@ -79,18 +80,22 @@ const Select = () => {
   useEffect(() => {
     if (chosen === '' && first !== undefined) choose(first, true)
   }, [chosen, first])
-  if (projects.error) return <Failure error={projects.error} retry={projects.reload} />
-  if (!projects.data) return <Loading />
-  if (names.length === 0 && chosen === '')
-    return <Empty command="npx svc deploy">There is no project. Deploy one from its folder:</Empty>
   return (
-    <div class="filters">
-      <Choice
-        label="Project"
-        value={chosen}
-        options={[...new Set([...names, chosen])].map((name) => [name, name] as const)}
-        onChange={choose}
-      />
-    </div>
+    <Shown of={projects}>
+      {() =>
+        names.length === 0 && chosen === '' ? (
+          <Empty command="npx svc deploy">There is no project. Deploy one from its folder:</Empty>
+        ) : (
+          <div class="filters">
+            <Choice
+              label="Project"
+              value={chosen}
+              options={[...new Set([...names, chosen])].map((name) => [name, name] as const)}
+              onChange={choose}
+            />
+          </div>
+        )
+      }
+    </Shown>
   )
 }

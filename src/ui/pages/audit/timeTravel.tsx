@@ -6,7 +6,7 @@ import { param, setQuery } from '../../frame/router.ts'
 import { may, operator } from '../../frame/session.ts'
 import { Choice } from '../../parts/fields.tsx'
 import { Filters, isoOfField, TextFilter } from '../../parts/filters.tsx'
-import { Failure } from '../../parts/texts.tsx'
+import { Shown } from '../../parts/shown.tsx'
 import { Differences, PAST_OFFSET } from './differences.tsx'
 import { KINDS } from './resources.ts'
 
@@ -54,8 +54,9 @@ export const TimeTravel = () => {
           </button>
         )}
       </Filters>
-      {oldest.error && <Failure error={oldest.error} retry={oldest.reload} />}
-      {oldest.data && <Slider key={as_of} from={Date.parse(oldest.data)} as_of={as_of} />}
+      <Shown of={oldest} loading={null}>
+        {(time) => time && <Slider key={as_of} from={Date.parse(time)} as_of={as_of} />}
+      </Shown>
       {kind && <Differences kind={kind} />}
     </section>
   )

@@ -1,7 +1,7 @@
 import type { BuildChanges } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
-import { Failure } from '../../parts/texts.tsx'
+import { Shown } from '../../parts/shown.tsx'
 
 interface Props {
   readonly project: string
@@ -18,9 +18,20 @@ export const Changes = ({ project, build_id }: Props) => {
       }),
     [project, build_id],
   )
-  if (changes.error) return <Failure error={changes.error} retry={changes.reload} />
-  if (!changes.data) return <p class="hint">Comparing…</p>
-  const { against } = changes.data
+  return (
+    <Shown of={changes} loading={<p class="hint">Comparing…</p>}>
+      {(data) => <ChangesOf changes={data} build_id={build_id} />}
+    </Shown>
+  )
+}
+
+interface ChangesProps {
+  readonly changes: BuildChanges
+  readonly build_id: string
+}
+
+const ChangesOf = ({ changes, build_id }: ChangesProps) => {
+  const { against } = changes
   if (against === build_id) return <p>This build is deployed.</p>
   return (
     <>
@@ -32,9 +43,9 @@ export const Changes = ({ project, build_id }: Props) => {
             Compared with the deployed build <code>{against}</code>:
           </>
         )}{' '}
-        {isSame(changes.data) && 'The functions and their triggers are the same. Their code may differ.'}
+        {isSame(changes) && 'The functions and their triggers are the same. Their code may differ.'}
       </p>
-      <ChangeList changes={changes.data} />
+      <ChangeList changes={changes} />
     </>
   )
 }

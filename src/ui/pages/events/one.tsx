@@ -1,6 +1,5 @@
 import type { Event, Run } from '../../../client/index.ts'
-import { ServiceError } from '../../../client/index.ts'
-import { api } from '../../frame/api.ts'
+import { api, isGone } from '../../frame/api.ts'
 import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
@@ -9,7 +8,8 @@ import { Facts } from '../../parts/facts.tsx'
 import { Json } from '../../parts/json.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
-import { Empty, Failure, Status, Time, Name } from '../../parts/texts.tsx'
+import { Shown } from '../../parts/shown.tsx'
+import { Empty, Status, Time, Name } from '../../parts/texts.tsx'
 
 /** One event with its data and the runs that it started. */
 export const One = ({ event_id }: { readonly event_id: string }) => {
@@ -19,28 +19,16 @@ export const One = ({ event_id }: { readonly event_id: string }) => {
       <p>
         <a href={linkTo('/events')}>All events</a>
       </p>
-      {event.error && <Problem event_id={event_id} error={event.error} retry={event.reload} />}
-      {event.data && <Details event={event.data} />}
+      {isGone(event.error) ? (
+        <Empty>
+          There is no event <code>{event_id}</code> in this environment.
+        </Empty>
+      ) : (
+        <Shown of={event}>{(data) => <Details event={data} />}</Shown>
+      )}
     </>
   )
 }
-
-const Problem = ({
-  event_id,
-  error,
-  retry,
-}: {
-  readonly event_id: string
-  readonly error: Error
-  readonly retry: () => void
-}) =>
-  error instanceof ServiceError && error.status === 404 ? (
-    <Empty>
-      There is no event <code>{event_id}</code> in this environment.
-    </Empty>
-  ) : (
-    <Failure error={error} retry={retry} />
-  )
 
 const Details = ({ event }: { readonly event: Event }) => (
   <>

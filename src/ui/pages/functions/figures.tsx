@@ -3,6 +3,7 @@ import { api } from '../../frame/api.ts'
 import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
+import { Shown } from '../../parts/shown.tsx'
 import { durationText, countText } from '../../parts/texts.tsx'
 
 /** The shortest time between two reloads: a page has twenty of these. */
@@ -19,9 +20,20 @@ export const Figures = ({ project, fn }: { readonly project: string; readonly fn
     [project, fn],
   )
   useRefresh(['run:'], stats.reload, ({ data }) => 'fn' in data && data.fn === fn, REST_MS)
-  if (stats.error) return <span class="hint">{stats.error.message}</span>
-  if (!stats.data) return <span class="hint">…</span>
-  const { total_runs, failed, duration_ms } = stats.data.total
+  return (
+    <Shown of={stats} isInline loading={<span class="hint">…</span>}>
+      {({ total }) => <Total of={total} project={project} fn={fn} />}
+    </Shown>
+  )
+}
+
+interface TotalProps {
+  readonly of: RunSeries['total']
+  readonly project: string
+  readonly fn: string
+}
+
+const Total = ({ of: { total_runs, failed, duration_ms }, project, fn }: TotalProps) => {
   if (total_runs === 0) return <span class="hint">No runs</span>
   return (
     <span>

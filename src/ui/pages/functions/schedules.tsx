@@ -6,8 +6,9 @@ import { DEPLOYED_MS, useRepeat } from '../../frame/repeat.ts'
 import { linkTo } from '../../frame/router.ts'
 import { Action } from '../../parts/action.tsx'
 import { refusalIn } from '../../parts/projectChoice.tsx'
+import { Shown } from '../../parts/shown.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { Failure, Time, Name } from '../../parts/texts.tsx'
+import { Time, Name } from '../../parts/texts.tsx'
 import { refOf } from './triggers.tsx'
 
 /** The schedules that the page shows, at most. */
@@ -55,9 +56,6 @@ export const Schedules = ({ project }: { readonly project: string }) => {
   )
   useRefresh(['run:'], schedules.reload)
   useRepeat(schedules.reload, DEPLOYED_MS)
-  if (schedules.error && !schedules.data) return <Failure error={schedules.error} retry={schedules.reload} />
-  const { data: rows, pagination } = schedules.data ?? {}
-  if (!rows?.length) return null
   const columns: readonly Column<Schedule>[] = [
     ...COLUMNS,
     {
@@ -66,15 +64,26 @@ export const Schedules = ({ project }: { readonly project: string }) => {
     },
   ]
   return (
-    <section aria-labelledby="schedules">
-      <h2 id="schedules">Schedules</h2>
-      <Table caption="Schedules" columns={columns} rows={rows} idOf={({ schedule_id }) => schedule_id} />
-      {pagination?.has_more && (
-        <p>
-          The first {MOST} of {pagination.total}. <code>npx svc schedules</code> lists all.
-        </p>
-      )}
-    </section>
+    <Shown of={schedules} loading={null}>
+      {({ data: rows, pagination }) =>
+        rows.length > 0 && (
+          <section aria-labelledby="schedules">
+            <h2 id="schedules">Schedules</h2>
+            <Table
+              caption="Schedules"
+              columns={columns}
+              rows={rows}
+              idOf={({ schedule_id }) => schedule_id}
+            />
+            {pagination.has_more && (
+              <p>
+                The first {MOST} of {pagination.total}. <code>npx svc schedules</code> lists all.
+              </p>
+            )}
+          </section>
+        )
+      }
+    </Shown>
   )
 }
 

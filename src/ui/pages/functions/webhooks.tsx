@@ -1,12 +1,13 @@
-import type { Webhook } from '../../../client/index.ts'
+import type { Page, Run, Webhook } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { DEPLOYED_MS, useRepeat } from '../../frame/repeat.ts'
 import { linkTo } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
+import { Shown } from '../../parts/shown.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { Copy, Failure, Status, Time, Name } from '../../parts/texts.tsx'
+import { Copy, Status, Time, Name } from '../../parts/texts.tsx'
 import { refOf } from './triggers.tsx'
 
 /** The webhooks that the page shows, at most. */
@@ -65,38 +66,48 @@ export const Webhooks = ({ project }: { readonly project: string }) => {
     [project],
   )
   useRepeat(webhooks.reload, DEPLOYED_MS)
-  if (webhooks.error && !webhooks.data) return <Failure error={webhooks.error} retry={webhooks.reload} />
-  const { data: rows, pagination } = webhooks.data ?? {}
-  if (!rows?.length) return null
   return (
-    <section aria-labelledby="webhooks">
-      <h2 id="webhooks">Webhooks</h2>
-      <p class="hint">A URL contains the secret token of its webhook: share it only with its sender.</p>
-      <Table
-        caption="Webhooks"
-        columns={COLUMNS(project)}
-        rows={rows}
-        idOf={({ webhook_id }) => webhook_id}
-      />
-      {pagination?.has_more && (
-        <p>
-          The first {MOST} of {pagination.total}. <code>npx svc webhooks</code> lists all.
-        </p>
-      )}
-    </section>
+    <Shown of={webhooks} loading={null}>
+      {(page) => page.data.length > 0 && <WebhooksOf project={project} page={page} />}
+    </Shown>
   )
 }
+
+interface Props {
+  readonly project: string
+  readonly page: Page<Webhook>
+}
+
+const WebhooksOf = ({ project, page: { data: rows, pagination } }: Props) => (
+  <section aria-labelledby="webhooks">
+    <h2 id="webhooks">Webhooks</h2>
+    <p class="hint">A URL contains the secret token of its webhook: share it only with its sender.</p>
+    <Table caption="Webhooks" columns={COLUMNS(project)} rows={rows} idOf={({ webhook_id }) => webhook_id} />
+    {pagination.has_more && (
+      <p>
+        The first {MOST} of {pagination.total}. <code>npx svc webhooks</code> lists all.
+      </p>
+    )}
+  </section>
+)
 
 const Deliveries = ({ project, fn }: { readonly project: string; readonly fn: string }) => {
   const runs = useLoaded((signal) => api.runs.list({ project, fn, limit: DELIVERIES, signal }), [project, fn])
   // A page has a hundred of these: a run of another function reloads none of them.
   useRefresh(['run:'], runs.reload, ({ data }) => 'fn' in data && data.fn === fn)
-  if (runs.error) return <span class="hint">{runs.error.message}</span>
-  if (!runs.data) return <span class="hint">…</span>
-  if (runs.data.data.length === 0) return <span class="hint">None</span>
   return (
+    <Shown of={runs} isInline loading={<span class="hint">…</span>}>
+      {({ data }) => <DeliveryList runs={data} />}
+    </Shown>
+  )
+}
+
+const DeliveryList = ({ runs }: { readonly runs: readonly Run[] }) =>
+  runs.length === 0 ? (
+    <span class="hint">None</span>
+  ) : (
     <ul class="triggers">
-      {runs.data.data.map(({ run_id, status, start_time }) => (
+      {runs.map(({ run_id, status, start_time }) => (
         <li key={run_id}>
           <Status status={status} />{' '}
           <a href={linkTo(`/runs/${run_id}`)}>
@@ -106,4 +117,3 @@ const Deliveries = ({ project, fn }: { readonly project: string; readonly fn: st
       ))}
     </ul>
   )
-}

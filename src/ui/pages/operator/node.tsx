@@ -3,8 +3,9 @@ import { useLoaded } from '../../frame/load.ts'
 import { useRepeat } from '../../frame/repeat.ts'
 import { Button } from '../../parts/button.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { Shown } from '../../parts/shown.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { durationText, Failure, Time } from '../../parts/texts.tsx'
+import { durationText, Time } from '../../parts/texts.tsx'
 import { Nodes } from './nodes.tsx'
 
 interface Engine {
@@ -45,16 +46,14 @@ export const Node = () => {
       <Nodes own={status.data?.node_id} />
       <section aria-labelledby="node">
         <h2 id="node">The node that answers</h2>
-        {status.error && <Failure error={status.error} retry={status.reload} />}
-        {status.data && <FactsOf of={status.data} />}
-        {status.data && (
-          <Table
-            caption="Engines"
-            columns={ENGINES}
-            rows={status.data.engines}
-            idOf={({ engine }) => engine}
-          />
-        )}
+        <Shown of={status}>
+          {(data) => (
+            <>
+              <FactsOf of={data} />
+              <Table caption="Engines" columns={ENGINES} rows={data.engines} idOf={({ engine }) => engine} />
+            </>
+          )}
+        </Shown>
         <Checks />
       </section>
     </>
@@ -116,10 +115,9 @@ const Checks = () => {
           {checks.isLoading ? 'Checking…' : 'Check again'}
         </Button>
       </div>
-      {checks.error && <Failure error={checks.error} retry={checks.reload} />}
-      {checks.data && (
-        <Table caption="Checks" columns={CHECKS} rows={checks.data} idOf={({ name }) => name} />
-      )}
+      <Shown of={checks} loading={null}>
+        {(data) => <Table caption="Checks" columns={CHECKS} rows={data} idOf={({ name }) => name} />}
+      </Shown>
     </section>
   )
 }

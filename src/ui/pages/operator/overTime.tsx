@@ -5,7 +5,8 @@ import { param, setQuery } from '../../frame/router.ts'
 import { Facts } from '../../parts/facts.tsx'
 import { Filters, TextFilter } from '../../parts/filters.tsx'
 import { Json } from '../../parts/json.tsx'
-import { Empty, Failure, Loading, Time } from '../../parts/texts.tsx'
+import { Shown } from '../../parts/shown.tsx'
+import { Empty, Time } from '../../parts/texts.tsx'
 
 interface ReplayedFact {
   readonly position: string
@@ -62,9 +63,16 @@ const stepAt = async (of: Source, wanted: number, signal: AbortSignal): Promise<
 const Steps = ({ of }: { readonly of: Source }) => {
   const wanted = Math.max(0, Number.parseInt(param(OVER_TIME.step), 10) || 0)
   const step = useLoaded((signal) => stepAt(of, wanted, signal), [wanted])
-  if (step.error) return <Failure error={step.error} retry={step.reload} />
-  if (!step.data) return <Loading />
-  const { number, total, fact } = step.data
+  return <Shown of={step}>{(data) => <StepOf step={data} wanted={wanted} />}</Shown>
+}
+
+interface StepProps {
+  readonly step: Step
+  /** The number of the fact that the slider has chosen; 0 if none was. */
+  readonly wanted: number
+}
+
+const StepOf = ({ step: { number, total, fact }, wanted }: StepProps) => {
   const place = `${number.toLocaleString('en')} of ${total.toLocaleString('en')}`
   return (
     <>

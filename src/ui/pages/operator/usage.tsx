@@ -1,7 +1,7 @@
 import type { OrgUsage } from '../../../client/index.ts'
 import { ask } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
-import { Failure } from '../../parts/texts.tsx'
+import { Shown } from '../../parts/shown.tsx'
 import { Quota } from '../overview/quota.tsx'
 
 /** The usage of an organization against its plan. */
@@ -10,10 +10,5 @@ export const Usage = ({ org }: { readonly org: string }) => {
     (signal) => ask<OrgUsage>('GET /operator/orgs/{org}/usage', { path: { org }, signal }),
     [org],
   )
-  return (
-    <>
-      {usage.error && <Failure error={usage.error} retry={usage.reload} />}
-      {usage.data && <Quota usage={usage.data} />}
-    </>
-  )
+  return <Shown of={usage}>{(data) => <Quota usage={data} />}</Shown>
 }

@@ -1,8 +1,10 @@
+import type { RunInput } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
 import { Json } from '../../parts/json.tsx'
-import { Failure, Time } from '../../parts/texts.tsx'
+import { Shown } from '../../parts/shown.tsx'
+import { Time } from '../../parts/texts.tsx'
 
 /** The input that the function received. */
 export const Input = ({ run_id }: { readonly run_id: string }) => {
@@ -10,9 +12,15 @@ export const Input = ({ run_id }: { readonly run_id: string }) => {
     (signal) => api.request('GET /v1/runs/{run_id}/input', { path: { run_id }, signal }),
     [run_id],
   )
-  if (input.error) return <Failure error={input.error} retry={input.reload} />
-  if (!input.data) return <p class="hint">Loading…</p>
-  const { event, value, cleared } = input.data
+  return <Shown of={input}>{(data) => <InputOf input={data} run_id={run_id} />}</Shown>
+}
+
+interface Props {
+  readonly input: RunInput
+  readonly run_id: string
+}
+
+const InputOf = ({ input: { event, value, cleared }, run_id }: Props) => {
   if (cleared) return <p class="hint">The input is no longer stored: its retention period has ended.</p>
   return (
     <>

@@ -1,8 +1,8 @@
 import { useEffect } from 'preact/hooks'
-import type { Run } from '../../../client/index.ts'
+import type { Run, RunLogs } from '../../../client/index.ts'
 import { api, isGone } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
-import { Failure } from '../../parts/texts.tsx'
+import { Shown } from '../../parts/shown.tsx'
 
 /** The service stores the output of a running function once a second. */
 const EVERY_MS = 1000
@@ -31,10 +31,13 @@ export const Logs = ({ run: { run_id, stop_time }, onGone }: Props) => {
   useEffect(() => {
     if (isGone(logs.error)) onGone()
   }, [logs.error])
-  if (logs.error) return <Failure error={logs.error} retry={logs.reload} />
-  const lines = logs.data?.lines ?? []
-  if (lines.length === 0) return <p class="hint">{logs.data ? 'The function wrote nothing.' : 'Loading…'}</p>
-  return (
+  return <Shown of={logs}>{({ lines }) => <Output lines={lines} />}</Shown>
+}
+
+const Output = ({ lines }: Pick<RunLogs, 'lines'>) =>
+  lines.length === 0 ? (
+    <p class="hint">The function wrote nothing.</p>
+  ) : (
     <pre class="log" tabIndex={0} role="log" aria-label="Output of the run">
       {lines.map(({ timestamp, source, text }, index) => (
         <span key={index} class={source}>
@@ -47,4 +50,3 @@ export const Logs = ({ run: { run_id, stop_time }, onGone }: Props) => {
       ))}
     </pre>
   )
-}

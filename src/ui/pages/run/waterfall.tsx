@@ -7,7 +7,8 @@ import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
 import { Lacking } from '../../parts/lacking.tsx'
-import { durationText, Failure } from '../../parts/texts.tsx'
+import { Shown } from '../../parts/shown.tsx'
+import { durationText } from '../../parts/texts.tsx'
 import { type Axis, Marks } from './marks.tsx'
 import { Moment } from './moment.tsx'
 import { type Datum, type Emitted, KEPT } from './emittedData.ts'
@@ -45,8 +46,9 @@ export const Waterfall = ({
     <section aria-labelledby="trace">
       <h2 id="trace">Trace</h2>
       {!isPermitted && <Lacking type="event" action="read" />}
-      {trace.error && <Failure error={trace.error} retry={trace.reload} />}
-      {trace.data && <Picture trace={trace.data} run_id={run_id} emitted={emitted} />}
+      <Shown of={trace} loading={null}>
+        {(data) => data && <Picture trace={data} run_id={run_id} emitted={emitted} />}
+      </Shown>
     </section>
   )
 }

@@ -3,7 +3,7 @@ import { linkTo, param, query, setQuery } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
 import { Choice } from '../../parts/fields.tsx'
 import { Filters, isoOfField, TextFilter } from '../../parts/filters.tsx'
-import { STATUS_TEXTS } from '../../parts/texts.tsx'
+import { Failure, STATUS_TEXTS } from '../../parts/texts.tsx'
 import { useProjects } from '../../parts/projectChoice.tsx'
 
 const TYPES: readonly RunType[] = ['call', 'event', 'schedule', 'run', 'eval', 'repl']
@@ -107,5 +107,10 @@ const ProjectChoice = () => {
   const names = projects.data?.map(({ name }) => name) ?? []
   const chosen = param('project')
   if (chosen && !names.includes(chosen)) names.push(chosen)
-  return <ChoiceFilter label="Project" name="project" options={names.map((name) => [name, name])} />
+  return (
+    <>
+      <ChoiceFilter label="Project" name="project" options={names.map((name) => [name, name])} />
+      {projects.error && <Failure error={projects.error} retry={projects.reload} />}
+    </>
+  )
 }
