@@ -1,8 +1,13 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { silent } from '../../src/logger.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { openSandbox } from '../../src/process/openSandbox.ts'
 import { messageOf } from '../../src/errors.ts'
+import { hasBubblewrap, mounting } from '../support/bubblewrap.ts'
+import { installation } from '../support/installation.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -50,6 +55,19 @@ opening('uses the strongest tier that works', async () => {
 opening('refuses a tier that does not exist', async () => {
   assert.match(await refusal({ SVC_SANDBOX: 'none' }), 'SVC_SANDBOX: expected auto, process or namespace')
 })
+
+if (hasBubblewrap)
+  opening('ends the start where SVC_SANDBOX=namespace does not work', async () => {
+    const withoutBubblewrap = mounting('--ro-bind', '/dev/null', '/usr/bin/bwrap')
+    const [command, ...args] = [...withoutBubblewrap, process.execPath, 'src/main.ts'] as const
+    const service = spawn(command, args, {
+      env: { ...process.env, ...installation(tempDir(), { SVC_SANDBOX: 'namespace' }) },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    const ended = once(service, 'exit')
+    assert.match(await text(service.stderr), /^svc: SVC_SANDBOX=namespace does not work here: .*\n$/)
+    assert.equal(await ended, [1, null])
+  })
 
 if (isRoot) {
   opening('gives the children of root users of their own, and a cache that they can enter', async () => {
