@@ -99,15 +99,32 @@ story(
         .filter({ has: page.locator(`a[href$="${run_id}"]`) })
         .getByRole('checkbox')
         .check()
-    const refused = `**/v1/runs/${second.run_id}/replay`
-    await page.route(refused, (route) => route.fulfill({ status: 500, body: '{}' }))
-    await page.getByRole('button', { name: 'Replay 2' }).click()
+    const path = `**/v1/runs/${second.run_id}/replay`
+    const keys = new Set<string | undefined>()
+    await page.route(path, async (route) => {
+      keys.add(route.request().headers()['idempotency-key'])
+      await route.fetch()
+      await route.fulfill({ status: 500, body: '{}' }) // it is done, which the browser cannot know
+    })
     const dialog = page.getByRole('dialog')
+    const replay = (count: number) => page.getByRole('button', { name: `Replay ${count}` })
+    await replay(2).click()
     await dialog.getByRole('button', { name: 'Replay 2' }).click()
     await dialog.getByText(/^1 of 2 requests failed/).waitFor()
-    await page.unroute(refused)
-    await dialog.getByRole('button', { name: 'Replay 2' }).click()
-    await page.getByText('Replayed 2 runs.').waitFor()
+    await dialog.getByRole('button', { name: 'Replay 1' }).click()
+    await dialog.getByText(/^1 of 1 requests failed/).waitFor()
+    await dialog.getByRole('button', { name: 'Back' }).click()
+    await page.unroute(path)
+    await replay(1).click()
+    assert.is(await dialog.getByRole('listitem').filter({ hasText: second.run_id }).count(), 1)
+    assert.is(await dialog.getByText(first.run_id).count(), 0)
+    const [sent] = await Promise.all([
+      page.waitForRequest(path),
+      dialog.getByRole('button', { name: 'Replay 1' }).click(),
+    ])
+    keys.add(sent.headers()['idempotency-key'])
+    await page.getByText('Replayed 1 run.').waitFor()
+    assert.is(keys.size, 1)
     const replayed = async () =>
       (await api.page<Run>('/runs?fn=orders/hello&limit=100')).data
         .map(({ replay_of }) => replay_of)

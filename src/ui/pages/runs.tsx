@@ -44,8 +44,9 @@ export const Runs = () => {
         picked={picked.value}
         matching={page.data?.pagination.total ?? 0}
         onPick={(runs) => (picked.value = new Map(runs.map((run) => [run.run_id, run])))}
-        onDone={() => {
-          picked.value = new Map()
+        onDone={(runs) => {
+          const done = new Set(runs.map(({ run_id }) => run_id))
+          picked.value = new Map([...picked.value].filter(([run_id]) => !done.has(run_id)))
           page.reload()
         }}
       />

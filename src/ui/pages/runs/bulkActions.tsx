@@ -1,5 +1,8 @@
 import { useSignal } from '@preact/signals'
-import type { Run, RunStatus } from '../../../client/index.ts'
+import { useRef } from 'preact/hooks'
+import { type Run, type RunStatus, ServiceError } from '../../../client/index.ts'
+import { randomKey } from '../../../client/randomKey.ts'
+import { isTransient } from '../../../client/transport.ts'
 import { api, textOf } from '../../frame/api.ts'
 import { reportFailed } from '../../frame/notices.tsx'
 import { together } from '../../frame/readAll.ts'
@@ -19,7 +22,8 @@ interface Props {
   readonly picked: ReadonlyMap<string, Run>
   readonly matching: number
   readonly onPick: (runs: readonly Run[]) => void
-  readonly onDone: () => void
+  /** Receives the runs that no longer have to be selected. */
+  readonly onDone: (runs: readonly Run[]) => void
 }
 
 /** Whether a run can still be cancelled. */
@@ -29,6 +33,8 @@ export const canCancel = ({ status }: Pick<Run, 'status'>): boolean =>
 /** Replays or cancels the selected runs, after a preview of them. */
 export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
   const done = useSignal(0)
+  /** The keys of the requests whose outcome is unknown. They outlast the dialog: a later opening must not do again what was done. */
+  const keys = useRef(new Map<string, string>())
   const isPicking = useSignal(false)
   const runs = [...picked.values()]
   const active = runs.filter(canCancel)
@@ -51,23 +57,35 @@ export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
 
   const forEach =
     (affected: readonly Run[], send: (run: Run, key: string) => Promise<unknown>, did: string) =>
-    async (batch: string) => {
+    async () => {
       done.value = 0
+      const succeeded: Run[] = []
       const failures: string[] = []
       await together(affected, async (run) => {
+        const request = `${did} ${run.run_id}`
+        const key = keys.current.get(request) ?? randomKey()
+        keys.current.set(request, key)
         try {
-          await send(run, `${batch}-${run.run_id}`)
+          await send(run, key)
+          keys.current.delete(request)
+          succeeded.push(run)
           done.value++
         } catch (error) {
+          // The service repeats the refusal that it has stored with the key, although its reason may be gone.
+          if (error instanceof ServiceError && error.status < 500 && !isTransient(error))
+            keys.current.delete(request)
           failures.push(textOf(error))
         }
       })
-      if (failures.length > 0)
+      if (failures.length > 0) {
+        done.value = 0
+        onDone(succeeded)
         throw new Error(
-          `${failures.length} of ${affected.length} requests failed, the first with: ${failures[0]} The selection is kept: ` +
-            'a repetition does nothing twice.',
+          `${failures.length} of ${affected.length} requests failed, the first with: ${failures[0]} The others are no longer ` +
+            'selected: a repetition does nothing twice.',
         )
-      onDone()
+      }
+      onDone(runs)
       return `${did} ${countText(affected.length, 'run')}.`
     }
 
