@@ -240,7 +240,12 @@ const CASES: readonly Case[] = [
     row: 'domains, version',
     done: /^The rebuild of domains/,
   },
-  { path: '/operator?section=read-models', label: 'Rebuild all', done: /^The rebuild of all read models/ },
+  {
+    path: '/operator?section=read-models',
+    label: 'Rebuild all',
+    boxes: ['Compare all documents first, and report those that differ'],
+    done: /^The rebuild of all read models/,
+  },
 ]
 
 const story = stories<Context>('the dialogs of the dashboard, with the keyboard and a lost service', {
@@ -357,6 +362,33 @@ for (const given of CASES)
       assert.is.not(place, 'BODY', 'the focus returns to where it was')
     },
   )
+
+/** What the fields of a dialog have, in its order. */
+const fieldsOf = (dialog: Locator): Promise<unknown> =>
+  dialog.evaluate((own) =>
+    [...own.querySelectorAll('input, select, textarea')].map((field) =>
+      'checked' in field && field.type === 'checkbox' ? field.checked : field.value,
+    ),
+  )
+
+/** The arguments of a call are kept, because a function is called again and again. */
+const isFresh = ({ label, row, fields, boxes }: Case): boolean =>
+  label !== 'Call' && row === undefined && (fields !== undefined || boxes !== undefined)
+
+for (const given of CASES.filter(isFresh))
+  story(`${given.label} keeps nothing of what was written before it was opened`, async (context) => {
+    const { page, server } = context
+    const dialog = await open(context, given)
+    const first = await fieldsOf(dialog)
+    await write(page, dialog, given, server.api.key)
+    if (given.label === 'Publish') await dialog.getByLabel('Stream to continue').fill('a stream')
+    assert.not.equal(await fieldsOf(dialog), first)
+    await dialog.getByRole('button', { name: 'Back' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await buttonOf(page, given).click()
+    await dialog.waitFor()
+    assert.equal(await fieldsOf(dialog), first)
+  })
 
 story('every dialog of the dashboard is among these cases', async () => {
   const ui = join(import.meta.dirname, '../../src/ui')

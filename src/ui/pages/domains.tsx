@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import { api } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
 import { useRepeat, useReturn } from '../frame/repeat.ts'
@@ -8,6 +7,7 @@ import { TextField } from '../parts/fields.tsx'
 import { offsetOf, PAGE, Pager } from '../parts/pager.tsx'
 import { Shown } from '../parts/shown.tsx'
 import { Empty } from '../parts/texts.tsx'
+import { useFields } from '../parts/useFields.ts'
 import { DomainCard } from './domains/domainCard.tsx'
 
 /** The pause between two looks at domains that the service is still setting up. */
@@ -56,18 +56,18 @@ export const Domains = () => {
 }
 
 const Register = ({ onDone }: { readonly onDone: () => void }) => {
-  const name = useSignal('')
+  const { name, begin } = useFields({ name: '' })
   return (
     <Action
       label="Register a domain"
       does="Registers a domain for this environment, and shows the DNS record that proves it."
       refusal={refusalOf('domain', 'create')}
+      onOpen={begin}
       run={async (idempotencyKey) => {
         const { domain } = await api.request('POST /v1/domains', {
           body: { domain: name.value.trim() },
           idempotencyKey,
         })
-        name.value = ''
         onDone()
         return `Registered ${domain}. Create its DNS record.`
       }}

@@ -8,6 +8,8 @@ type Action = (typeof ACTIONS)[number]
 /** The chosen actions of each type, and the paths to which they apply, separated by commas. */
 export type Grants = Readonly<Record<string, { readonly actions: readonly Action[]; readonly paths: string }>>
 
+export const NO_GRANTS: Grants = {}
+
 const NONE = { actions: [], paths: '*' } as const
 
 /** The permission map of a grid. Throws if nothing is chosen. */

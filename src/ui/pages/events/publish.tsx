@@ -55,6 +55,7 @@ export const Publish = ({ types, event_type, onDone }: Props) => {
         hasEdited.current = false
         json.problem.value = ''
         type.value = event_type
+        stream_id.value = ''
         json.text.value = '{}'
         prefill().catch(() => {}) // the reader writes the data then
       }}

@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import { actionsOf } from '../../../access/permissions.ts'
 import { ask } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
@@ -6,10 +5,11 @@ import { Action } from '../../parts/action.tsx'
 import { Checkbox } from '../../parts/fields.tsx'
 import type { Page } from '../../../client/index.ts'
 import { offsetOf, PAGE } from '../../parts/pager.tsx'
-import { type Grants, PermissionGrid, PermissionList, permissionsOf } from '../../parts/permissionGrid.tsx'
+import { NO_GRANTS, PermissionGrid, PermissionList, permissionsOf } from '../../parts/permissionGrid.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Empty, Time } from '../../parts/texts.tsx'
+import { useFields } from '../../parts/useFields.ts'
 import type { ApiKey, NewApiKey } from './apiKey.ts'
 import { ApiKeyActions } from './apiKeyActions.tsx'
 import { Name } from './fields.tsx'
@@ -67,13 +67,12 @@ export const ApiKeys = ({ env_id, onIssue }: Props) => {
 }
 
 const Create = ({ env_id, onDone, onIssue }: Props & { readonly onDone: () => void }) => {
-  const name = useSignal('')
-  const isFull = useSignal(false)
-  const grants = useSignal<Grants>({})
+  const { name, isFull, grants, begin } = useFields({ name: '', isFull: false, grants: NO_GRANTS })
   return (
     <Action
       label="Create API key"
       does="Creates an API key of the environment, and shows its token once."
+      onOpen={begin}
       run={async (idempotencyKey) => {
         const key = await ask<NewApiKey>('POST /operator/envs/{env_id}/api-keys', {
           path: { env_id },

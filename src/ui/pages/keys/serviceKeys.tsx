@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import { SERVICE_KEY_TYPES } from '../../../access/permissions.ts'
 import { clock } from '../../../clock.ts'
 import type { NewServiceKey, ServiceKey } from '../../../client/index.ts'
@@ -8,10 +7,11 @@ import { refusalOf } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 import { TextField } from '../../parts/fields.tsx'
 import { offsetOf, PAGE } from '../../parts/pager.tsx'
-import { type Grants, PermissionGrid, PermissionList, permissionsOf } from '../../parts/permissionGrid.tsx'
+import { NO_GRANTS, PermissionGrid, PermissionList, permissionsOf } from '../../parts/permissionGrid.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Empty, Time } from '../../parts/texts.tsx'
+import { useFields } from '../../parts/useFields.ts'
 import { asKey, IssuingKey, Lifetime, Name } from './fields.tsx'
 import type { Issued } from './issuedToken.tsx'
 import { RevokeAll } from './revokeAll.tsx'
@@ -105,16 +105,19 @@ const Create = ({
   readonly onDone: () => void
   readonly onIssue: (issued: Issued) => void
 }) => {
-  const name = useSignal('')
-  const description = useSignal('')
-  const grants = useSignal<Grants>({})
-  const seconds = useSignal('')
-  const issuer = useSignal('')
+  const { name, description, grants, seconds, issuer, begin } = useFields({
+    name: '',
+    description: '',
+    grants: NO_GRANTS,
+    seconds: '',
+    issuer: '',
+  })
   return (
     <Action
       label="Create service key"
       does="Creates a key with the chosen permissions, and shows its token once."
       refusal={refusalOf('key', 'create')}
+      onOpen={begin}
       run={async (idempotencyKey) => {
         const key = await ask<NewServiceKey>('POST /v1/service-keys', {
           headers: asKey(issuer.value),

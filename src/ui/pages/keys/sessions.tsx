@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import { actionsOf } from '../../../access/permissions.ts'
 import type { Session } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
@@ -6,10 +5,11 @@ import { useLoaded } from '../../frame/load.ts'
 import { refusalOf, session } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 import { offsetOf, PAGE } from '../../parts/pager.tsx'
-import { type Grants, PermissionGrid, PermissionList, permissionsOf } from '../../parts/permissionGrid.tsx'
+import { NO_GRANTS, PermissionGrid, PermissionList, permissionsOf } from '../../parts/permissionGrid.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Empty, Time } from '../../parts/texts.tsx'
+import { useFields } from '../../parts/useFields.ts'
 import { asKey, IssuingKey, Lifetime } from './fields.tsx'
 import type { Issued } from './issuedToken.tsx'
 import { RevokeAll } from './revokeAll.tsx'
@@ -102,14 +102,13 @@ const Create = ({
   readonly onDone: () => void
   readonly onIssue: (issued: Issued) => void
 }) => {
-  const grants = useSignal<Grants>({})
-  const seconds = useSignal('3600')
-  const issuer = useSignal('')
+  const { grants, seconds, issuer, begin } = useFields({ grants: NO_GRANTS, seconds: '3600', issuer: '' })
   return (
     <Action
       label="Create session"
       does="Creates a session with the chosen permissions, and shows its token once."
       refusal={refusalOf('session', 'create')}
+      onOpen={begin}
       run={async (idempotencyKey) => {
         const created = await api.request('POST /v1/sessions', {
           headers: asKey(issuer.value),

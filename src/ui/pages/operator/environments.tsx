@@ -8,6 +8,7 @@ import { TextField } from '../../parts/fields.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Empty } from '../../parts/texts.tsx'
+import { useFields } from '../../parts/useFields.ts'
 import { ApiKeys } from '../keys/apiKeys.tsx'
 import { type Issued, IssuedToken } from '../keys/issuedToken.tsx'
 
@@ -91,11 +92,12 @@ const Delete = ({
 }
 
 const Create = ({ org, onDone }: { readonly org: string; readonly onDone: () => void }) => {
-  const name = useSignal('')
+  const { name, begin } = useFields({ name: '' })
   return (
     <Action
       label="Create environment"
       does={`Creates an environment of ${org}. It needs an API key next.`}
+      onOpen={begin}
       run={async (idempotencyKey) => {
         await ask('POST /operator/orgs/{org}/envs', {
           path: { org },

@@ -1,8 +1,8 @@
-import { useSignal } from '@preact/signals'
 import { ask } from '../../frame/api.ts'
 import { param, setQuery } from '../../frame/router.ts'
 import { Action } from '../../parts/action.tsx'
 import { Choice, TextField } from '../../parts/fields.tsx'
+import { useFields } from '../../parts/useFields.ts'
 import type { Org } from './org.ts'
 
 type Plan = Org['plan']
@@ -26,37 +26,40 @@ interface Props {
 
 /** Changes the name, the plan and the team of an organization. */
 export const ChangeOrg = ({ of: org, onDone }: Props) => {
-  const name = useSignal(org.name)
-  const plan = useSignal(org.plan)
-  const members = useSignal(String(org.team_members))
-  const reset = (): void => {
-    name.value = org.name
-    plan.value = org.plan
-    members.value = String(org.team_members)
-  }
+  const { name, plan, team_members } = org
+  const { begin, ...fields } = useFields({ name, plan, members: String(team_members) })
   return (
     <Action
       label="Change"
       does={`Changes ${org.slug}. A new plan applies from the next request on.`}
-      onOpen={reset}
+      onOpen={begin}
       run={async () => {
         await ask('PATCH /operator/orgs/{org}', {
           path: { org: org.slug },
-          body: { name: name.value, plan: plan.value, team_members: Number(members.value) },
+          body: {
+            name: fields.name.value,
+            plan: fields.plan.value,
+            team_members: Number(fields.members.value),
+          },
         })
         onDone()
         return `Changed ${org.slug}.`
       }}
     >
-      <TextField label="Name" required value={name.value} onChange={(value) => (name.value = value)} />
-      <PlanField value={plan.value} onChange={(value) => (plan.value = value)} />
+      <TextField
+        label="Name"
+        required
+        value={fields.name.value}
+        onChange={(value) => (fields.name.value = value)}
+      />
+      <PlanField value={fields.plan.value} onChange={(value) => (fields.plan.value = value)} />
       <TextField
         label="Team members"
         type="number"
         min={0}
         required
-        value={members.value}
-        onChange={(value) => (members.value = value)}
+        value={fields.members.value}
+        onChange={(value) => (fields.members.value = value)}
       />
     </Action>
   )

@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import type { Page } from '../../../client/index.ts'
 import { ask } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
@@ -9,6 +8,7 @@ import { offsetOf, PAGE } from '../../parts/pager.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Empty, Time } from '../../parts/texts.tsx'
+import { useFields } from '../../parts/useFields.ts'
 import type { Org } from './org.ts'
 import { Environments } from './environments.tsx'
 import { ChangeOrg, DeleteOrg, PlanField } from './orgActions.tsx'
@@ -70,13 +70,13 @@ export const Organizations = () => {
 }
 
 const Create = ({ onDone }: { readonly onDone: () => void }) => {
-  const slug = useSignal('')
-  const name = useSignal('')
-  const plan = useSignal<Org['plan']>('free')
+  const first: { slug: string; name: string; plan: Org['plan'] } = { slug: '', name: '', plan: 'free' }
+  const { slug, name, plan, begin } = useFields(first)
   return (
     <Action
       label="Create organization"
       does="Creates an organization without environments. Its slug is part of the addresses of its webhooks."
+      onOpen={begin}
       run={async (idempotencyKey) => {
         const org = await ask<Org>('POST /operator/orgs', {
           idempotencyKey,

@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { ask } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
@@ -8,6 +7,7 @@ import { Checkbox } from '../../parts/fields.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Empty } from '../../parts/texts.tsx'
+import { useFields } from '../../parts/useFields.ts'
 import type { ReadModel } from './readModel.ts'
 import { Progress } from './progress.tsx'
 
@@ -74,12 +74,13 @@ const Rebuild = ({
   readonly label: string
   readonly onDone: () => void
 }) => {
-  const verify = useSignal(false)
+  const { verify, begin } = useFields({ verify: false })
   const what = names.join(', ') || 'all read models'
   return (
     <Action
       label={label}
       does={`Builds new documents of ${what} from the log, beside those that are served. Requests never see a gap.`}
+      onOpen={begin}
       run={async (idempotencyKey) => {
         await ask('POST /operator/projections/rebuild', {
           body: { names, verify: verify.value },

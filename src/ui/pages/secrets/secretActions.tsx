@@ -1,9 +1,10 @@
-import { type Signal, useSignal } from '@preact/signals'
+import { type Signal } from '@preact/signals'
 import type { ContextVariable } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { Action } from '../../parts/action.tsx'
 import { TextField } from '../../parts/fields.tsx'
 import { refusalIn } from '../../parts/projectChoice.tsx'
+import { useFields } from '../../parts/useFields.ts'
 import { ValueField } from './valueField.tsx'
 
 interface Props {
@@ -13,7 +14,7 @@ interface Props {
 
 /** Creates a secret. */
 export const CreateSecret = ({ project, onDone }: Props) => {
-  const [key, value, description] = [useSignal(''), useSignal(''), useSignal('')]
+  const { key, value, description, begin } = useFields({ key: '', value: '', description: '' })
   const refusal = refusalIn(project, 'context', 'create')
   return (
     <div class="toolbar">
@@ -21,7 +22,7 @@ export const CreateSecret = ({ project, onDone }: Props) => {
         label="Create secret"
         does={`Stores a value for ${project}, encrypted. Its functions can read it from then on.`}
         refusal={refusal}
-        onOpen={() => (value.value = '')}
+        onOpen={begin}
         run={async (idempotencyKey) => {
           const created = key.value
           await api.request('POST /v1/projects/{project}/context', {
@@ -29,7 +30,7 @@ export const CreateSecret = ({ project, onDone }: Props) => {
             body: { key: created, value: value.value, description: description.value },
             idempotencyKey,
           })
-          key.value = value.value = description.value = ''
+          value.value = '' // as soon as it is stored
           onDone()
           return `Created ${created}. Functions of ${project} can read it now.`
         }}
@@ -55,7 +56,7 @@ export const SecretActions = ({
   secret: { key, description: before },
   onDone,
 }: Props & { readonly secret: ContextVariable }) => {
-  const [value, description] = [useSignal(''), useSignal(before)]
+  const { value, description, begin } = useFields({ value: '', description: before })
   const path = { project, key }
   return (
     <div class="buttons">
@@ -63,10 +64,7 @@ export const SecretActions = ({
         label="Replace"
         does={`Replaces the value of ${key}. Functions see the new value when they next read it, also in runs in progress.`}
         refusal={refusalIn(project, 'context', 'update')}
-        onOpen={() => {
-          value.value = ''
-          description.value = before
-        }}
+        onOpen={begin}
         run={async () => {
           await api.request('PUT /v1/projects/{project}/context/{key}', {
             path,
