@@ -32,9 +32,6 @@ export const putKey = async (
 
 const BUILD = /^builds\/([0-9a-f-]{36})\/[0-9a-f-]{36}-([0-9a-f]{64})\.(zip|json)$/
 
-/** Whether an orphan of this key is removed: payloads expire by their day. */
-export const isSwept = (key: string): boolean => !key.startsWith('payloads/')
-
 /** A blob that exists is never replaced. Resolves with its key. A zip must have the hash in its key: unpacked builds are shared by their hash. */
 export const putBlob = async (
   { blobs, views }: Pick<CommandDeps, 'blobs' | 'views'>,

@@ -1,10 +1,11 @@
 import { clock } from '../../clock.ts'
+import { payloadsOf } from '../../content/payloads.ts'
 import { AppError } from '../../errors.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { Appends } from './appends.ts'
 import { appendExpired } from './expiredFacts.ts'
-import { checkStored, isSwept, putBlob, putKey } from './importContent.ts'
+import { checkStored, putBlob, putKey } from './importContent.ts'
 import { type ImportedFact, ImportedFacts } from './importedFacts.ts'
 import type { Header } from './importHeader.ts'
 import type { ImportPause } from './importPause.ts'
@@ -89,7 +90,7 @@ const storeWith = async (
       counts.keys++
     } else if ('blob' in line) {
       const key = await putBlob(deps, { record, header })
-      if (isSwept(key)) content.add(key)
+      if (!key.startsWith(payloadsOf(header.env_id))) content.add(key) // payloads are no orphans: they expire by their day
       counts.blobs++
     } else {
       const fact = await adapted(deps, facts.check(line), content)
