@@ -15,7 +15,7 @@ const PATIENCE = 5
 /** `draining`: the child gets no more runs. `ending`: it is ended, because code of ended runs continues in it. */
 type Verdict = 'healthy' | 'draining' | 'ending'
 
-/** Judges a child by its pongs: its memory, and the time that code of ended runs takes (decision 0063). */
+/** Judges a child by its pongs: its memory, and the time that code and native work of ended runs take (decision 0063). */
 export class Condition {
   readonly #rssBytes: number
   readonly #shares: number[] = []

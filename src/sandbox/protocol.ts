@@ -93,7 +93,7 @@ export type ChildFrame =
       readonly type: 'pong'
       readonly n: number
       readonly rss: number
-      /** The share of the time in which code of ended runs was executed, in thousandths. */
+      /** The share of the time in which code of ended runs was executed, or native work was done for them, in thousandths. */
       readonly leftover: number
     }
   | { readonly type: 'fault' }

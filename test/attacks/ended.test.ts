@@ -58,6 +58,9 @@ const REARMED = `
     refresh: (again) => { const timer = setTimeout(() => { again(); timer.refresh() }, 5) },
     signal: (again) => { const next = () => { AbortSignal.timeout(5).onabort = () => { again(); next() } }; next() },
     socket: (again) => { const socket = new net.Socket(); socket.on('timeout', () => { again(); socket.setTimeout(5) }).setTimeout(5) },
+    class: (again) => { const { constructor } = setTimeout(() => {}) as any; new constructor(again, 5, undefined, true, true).refresh() },
+    immediate: (again) => { const { constructor } = setImmediate(() => {}) as any; const next = () => { again(); new constructor(next) }; next() },
+    imitated: (again) => { setTimeout(() => {}).refresh.call({ _idleTimeout: 5, _repeat: 5, _onTimeout: again } as any) },
     waitAsync: (again) => { const next = () => { void (Atomics as any).waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5).value.then(() => { again(); next() }) }; next() },
   }
   export const attack = async () => {
@@ -79,13 +82,16 @@ const CONTINUING: Readonly<Record<string, string>> = {
   promises: `for (;;) { await readFile(file); work() }`,
   'message ports': `const { port1, port2 } = new MessageChannel(); port1.onmessage = () => { work(); void readFile(file).then(() => port2.postMessage(1)) }; port2.postMessage(1)`,
   callbacks: `const again = () => randomBytes(9, () => { work(); again() }); again()`,
+  'rounds of a key': `pbkdf2('a', 'b', 2 ** 31 - 1, 64, 'sha512', () => {})`,
+  compression: `const much = randomBytes(2 ** 20); const again = () => gzip(much, { chunkSize: 2 ** 21 }, again); again()`,
   signals: `process.on('SIGUSR2', () => { work(); process.kill(process.pid, 'SIGUSR2') }); process.kill(process.pid, 'SIGUSR2')`,
 }
 
 const continuing = (code: string) => `
   import { currentRun } from 'svc'
   import { readFile } from 'node:fs/promises'
-  import { randomBytes } from 'node:crypto'
+  import { pbkdf2, randomBytes } from 'node:crypto'
+  import { gzip } from 'node:zlib'
   const file = new URL(import.meta.url)
   const mark = Math.random()
   const work = () => { const until = performance.now() + 5; while (performance.now() < until); }
@@ -115,7 +121,7 @@ const attacks: Attack[] = [
   {
     id: 'A/13-after-the-end/continuing',
     attempt:
-      'use a processor by promises, message ports, callbacks and signals, while another run keeps the process awake',
+      'use a processor by promises, message ports, callbacks, signals, rounds of a key and compression, while another run keeps the process awake',
     severity: 'high',
     async run(target) {
       await Promise.all(Object.values(CONTINUING).map((code) => beside(target, code)))

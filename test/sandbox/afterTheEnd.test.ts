@@ -12,6 +12,9 @@ const code = `
   import { readFile } from 'node:fs/promises'
   import fs from 'node:fs'
   import net from 'node:net'
+  import { monitorEventLoopDelay } from 'node:perf_hooks'
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
   globalThis.fired = {}
   const count = (name) => () => (globalThis.fired[name] = (globalThis.fired[name] ?? 0) + 1)
   const loops = {
@@ -26,6 +29,10 @@ const code = `
     'Timeout.refresh': (f) => { const timer = setTimeout(() => { f(); timer.refresh() }, 5) },
     'AbortSignal.timeout': (f) => { const again = () => { f(); AbortSignal.timeout(5).onabort = again }; again() },
     'a timeout of a socket': (f) => { const socket = new net.Socket(); socket.on('timeout', () => { f(); socket.setTimeout(5) }).setTimeout(5) },
+    'the class of timeouts': (f) => { const { constructor: Timeout } = setTimeout(() => {}); new Timeout(f, 5, undefined, true, true).refresh() },
+    'the class of immediates': (f) => { const { constructor: Immediate } = setImmediate(() => {}); const again = () => { f(); new Immediate(again) }; again() },
+    'an imitated timeout': (f) => { const { refresh } = setTimeout(() => {}); refresh.call({ _idleTimeout: 5, _repeat: 5, _onTimeout: f }) },
+    'a copied timeout': (f) => { const timer = setTimeout(f, 5); const copy = Object.create(Object.getPrototypeOf(timer), Object.getOwnPropertyDescriptors(timer)); clearTimeout(timer); Object.assign(copy, { _idleTimeout: 5, _onTimeout: f, _repeat: 5, _destroyed: false }).refresh() },
     'a new timer after the end': async (f) => { for (let n = 0; n < 20; n++) await readFile(new URL(import.meta.url)); f(); setInterval(f, 5) },
   }
   setInterval(count('module'), 5)
@@ -44,7 +51,7 @@ const code = `
     await new Promise((resolve) => setTimeout(resolve, 60))
     return globalThis.fired[name]
   }
-  export const refused = () => [() => fs.watch('.'), () => fs.watchFile('x', () => {}), () => fs.promises.watch('.'), () => Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5), () => util.debounce(() => {}, 5), () => util.throttle(() => {}, 1, 5)].map((attempt) => {
+  export const refused = () => [() => fs.watch('.'), () => fs.watchFile('x', () => {}), () => fs.promises.watch('.'), () => Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5), () => util.debounce(() => {}, 5), () => util.throttle(() => {}, 1, 5), () => monitorEventLoopDelay()].map((attempt) => {
     try { attempt(); return 'allowed' } catch ({ code }) { return code }
   })
   export const timesOut = async () => {
@@ -74,6 +81,17 @@ const code = `
   let latest = Infinity
   setInterval(() => { while (Date.now() - latest > 1000) {} if (latest < Infinity) latest = Date.now() }, 5)
   export const blocksAfterPause = () => { latest = Date.now() }
+  const namesOf = (timer) => [timer instanceof timer.constructor, util.inspect(timer).split(' ')[0]]
+  export const described = () => [...namesOf(setTimeout(() => {})), ...namesOf(setImmediate(() => {}))]
+  const idle = setTimeout(() => {}, 1)
+  export const refreshes = async () => {
+    idle.refresh()
+    let fired = 0
+    const timer = setTimeout(() => { if (++fired < 2) timer.refresh() }, 1)
+    while (fired < 2) await wait(1)
+    return fired
+  }
+  export const samples = async () => { while (delay.count === 0) await wait(1); return delay.count }
   export const timed = async (ms) => { const before = Date.now(); await wait(ms); return Date.now() - before >= ms - 1 }
   export const aborted = async () => {
     const abort = new AbortController()
@@ -105,6 +123,21 @@ for (const name of [
     assert.is(await resultOf(invoke('m/firedWithin', { args: [name, 60] })), 0)
   })
 
+for (const name of [
+  'the class of timeouts',
+  'the class of immediates',
+  'an imitated timeout',
+  'a copied timeout',
+])
+  after(`it cannot make a timer itself: ${name}`, async ({ invoke }) => {
+    const outcome = await invoke('m/starts', { args: [name] })
+    assert.is(await resultOf(invoke('m/firedWithin', { args: [name, 60] })), 0)
+    assert.match(
+      outcome.status === 'failed' ? outcome.error.message : outcome.status,
+      'A function cannot use',
+    )
+  })
+
 after('it can create no timer any more', async ({ invoke }) => {
   const name = 'a new timer after the end'
   assert.is(await resultOf(invoke('m/starts', { args: [name] })), 0)
@@ -112,10 +145,13 @@ after('it can create no timer any more', async ({ invoke }) => {
 })
 
 after('timers of modules continue while the process serves runs', async ({ invoke }) => {
+  assert.ok(((await resultOf(invoke('m/samples'))) as number) > 0)
   assert.ok(((await resultOf(invoke('m/firedWithin', { args: ['module', 60] }))) as number) > 0)
 })
 
 after('timers of a run in progress are not affected', async ({ invoke }) => {
+  assert.equal(await resultOf(invoke('m/described')), [true, 'Timeout', true, 'Immediate'])
+  assert.ok(((await resultOf(invoke('m/refreshes'))) as number) >= 2)
   assert.is(await resultOf(invoke('m/timed', { args: [30] })), true)
   assert.is(await resultOf(invoke('m/aborted')), 'AbortError ABORT_ERR')
 })
@@ -123,7 +159,7 @@ after('timers of a run in progress are not affected', async ({ invoke }) => {
 after('what waits like a timer, and belongs to no run, is refused', async ({ invoke }) => {
   assert.equal(
     await resultOf(invoke('m/refused')),
-    Array.from({ length: 6 }, () => 'ERR_ACCESS_DENIED'),
+    Array.from({ length: 7 }, () => 'ERR_ACCESS_DENIED'),
   )
 })
 

@@ -18,7 +18,8 @@ const { pid, env: environment } = process
 
 const HOME = '/tmp'
 
-const refusal = (name: string) =>
+/** A function that throws, also as a class. */
+export const refusal = (name: string) =>
   function refused(): never {
     const error = new Error(`A function cannot use ${name}`)
     throw Object.assign(error, { code: 'ERR_ACCESS_DENIED' })
@@ -135,6 +136,6 @@ const refuse = (target: object, names: readonly string[]): void => {
 }
 
 /** The value cannot be replaced, so that a later reader gets it too. */
-const define = (target: object, name: string, value: unknown): void => {
+export const define = (target: object, name: string, value: unknown): void => {
   Object.defineProperty(target, name, { value, writable: false, configurable: false, enumerable: true })
 }

@@ -16,7 +16,9 @@ import { callWith, execute } from './execute.ts'
 import { openFunctions } from './functions.ts'
 import { Leftovers } from './leftovers.ts'
 import { installHooks } from './modules.ts'
+import { NativeWork } from './nativeWork.ts'
 import { installNetwork } from './network.ts'
+import { closeNodeTimers } from './nodeTimers.ts'
 import { captureOutput } from './output.ts'
 import { isRefusal } from './refusals.ts'
 import { Run } from './run.ts'
@@ -66,9 +68,11 @@ const onFrame = (frame: ParentFrame): void => {
 
 const channel = openChannel(onFrame)
 const leftovers = new Leftovers()
+const nativeWork = new NativeWork()
 
 const answer = (n: number): void => {
-  channel.send({ type: 'pong', n, rss: process.memoryUsage.rss(), leftover: leftovers.take() })
+  const leftover = Math.max(leftovers.take(), nativeWork.take())
+  channel.send({ type: 'pong', n, rss: process.memoryUsage.rss(), leftover })
   Run.period++
   if (runs.size > 0 && Run.endings > 0) leftovers.sample()
 }
@@ -131,6 +135,7 @@ confine()
 installNetwork()
 process.on('uncaughtException', onFault)
 process.on('unhandledRejection', onFault)
-ownTimers(ownerOfContext)
+closeNodeTimers(ownTimers(ownerOfContext))
 ownFinalizers()
+nativeWork.watch()
 captureOutput(ownerOfContext, (text) => stacks.inOutput(text))

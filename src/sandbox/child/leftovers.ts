@@ -1,6 +1,5 @@
 import { createHook } from 'node:async_hooks'
 import { runOfContext } from './endedRun.ts'
-import { Run } from './run.ts'
 
 /** Captured before user code can replace them. */
 // oxlint-disable-next-line no-restricted-properties -- the child has no clock of the service, and measures only itself
@@ -12,12 +11,6 @@ const SAMPLE_MS = 20
 
 /** Callbacks inside of each other that are followed. Deeper ones count as the outermost. */
 const MAX_DEPTH = 64
-
-/** The period counts pings, so a run that ended two periods ago had the time between two pings to finish. */
-const isLeftover = (): boolean => {
-  const endedIn = runOfContext()?.endedIn
-  return endedIn !== undefined && Run.period - endedIn >= 2
-}
 
 /**
  * Measures how much of the time code of ended runs is executed, in short samples. Timers of an ended run never fire, but
@@ -52,7 +45,7 @@ export class Leftovers {
       before: () => {
         account()
         depth++
-        if (depth < MAX_DEPTH) owners[depth] = isLeftover() ? 1 : 0
+        if (depth < MAX_DEPTH) owners[depth] = runOfContext()?.isLeftover ? 1 : 0
       },
       after: () => {
         account()

@@ -93,7 +93,7 @@ export class Run implements ActiveRun {
   #outages: WeakSet<object> | undefined
   #ended = false
   /** The period in which it ended. */
-  endedIn: number | undefined
+  #endedIn: number | undefined
   #stopped: Error | undefined
 
   constructor(
@@ -111,6 +111,11 @@ export class Run implements ActiveRun {
 
   get ended(): boolean {
     return this.#ended
+  }
+
+  /** Whether it ended two periods ago. It had the time between two pings to finish its last callbacks. */
+  get isLeftover(): boolean {
+    return this.#endedIn !== undefined && Run.period - this.#endedIn >= 2
   }
 
   /** Created on first use, because most functions never use it. */
@@ -256,7 +261,7 @@ export class Run implements ActiveRun {
     for (const { send } of this.#waiting.splice(0)) send() // the service waits for these host calls too
     this.#output?.end()
     this.#ended = true
-    this.endedIn = Run.period
+    this.#endedIn = Run.period
     Run.endings++
     if (this.timers.size > 0) clearTimersOf(this)
     this.#channel.sendJson(json)

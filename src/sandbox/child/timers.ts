@@ -49,9 +49,13 @@ const CALLER = 2
 export const isCalledByNode = (): boolean =>
   getCallSites(CALLER + 1)[CALLER]?.scriptName.startsWith('node:') ?? true
 
-/** Replaces the timers of this process. `runOfContext` returns the run of the current async context, ended or not. */
-export const ownTimers = (runOfContext: () => TimerOwner | undefined): void => {
+/**
+ * Replaces the timers of this process. `runOfContext` returns the run of the current async context, ended or not. Returns
+ * whether a function of `node:timers` made the timer.
+ */
+export const ownTimers = (runOfContext: () => TimerOwner | undefined): ((timer: object) => boolean) => {
   const owners = new WeakMap<Timer, Set<Timer>>()
+  const made = new WeakSet<object>()
   const ownerOf = (): TimerOwner | undefined => {
     const run = runOfContext()
     return run && !isLoading() ? run : undefined
@@ -68,6 +72,7 @@ export const ownTimers = (runOfContext: () => TimerOwner | undefined): void => {
       if (!repeats) run.timers.delete(timer)
       Reflect.apply(callback, this, args)
     })
+    made.add(timer)
     if (run.ended) original.clear(timer)
     else {
       run.timers.add(timer)
@@ -80,7 +85,11 @@ export const ownTimers = (runOfContext: () => TimerOwner | undefined): void => {
     const schedule = original[name] as (callback: Callback, ...rest: unknown[]) => Timer
     const replacement = (callback: Callback, ...rest: unknown[]): Timer => {
       const run = ownerOf()
-      if (!run || typeof callback !== 'function' || isCalledByNode()) return schedule(callback, ...rest)
+      if (!run || typeof callback !== 'function' || isCalledByNode()) {
+        const timer = schedule(callback, ...rest)
+        made.add(timer)
+        return timer
+      }
       return start(run, (fire) => schedule(fire, ...rest), callback, name === 'setInterval')
     }
     return replacement
@@ -159,6 +168,7 @@ export const ownTimers = (runOfContext: () => TimerOwner | undefined): void => {
     yield: { value: () => ownedTurn() },
   })
   syncBuiltinESMExports()
+  return (timer) => made.has(timer)
 }
 
 /** A timer that is cleared is no longer held by its run. */
