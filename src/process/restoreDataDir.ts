@@ -15,7 +15,7 @@ import type { OnProgress } from '../backup/makeBackup.ts'
 import type { Manifest } from '../backup/manifest.ts'
 import { openBackup, type ReadBackup } from '../backup/readBackup.ts'
 import { adviceFor, isOfFullDisk } from '../disk/fullDisk.ts'
-import { syncFileNow, syncFolderNow } from '../disk/sync.ts'
+import { isBelowFile, isMissing, syncFileNow, syncFolderNow } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { StoredRow } from '../ports/storedLog.ts'
 import { MasterKeys } from '../secrets/masterKeys.ts'
@@ -103,9 +103,12 @@ const restoreInto = async (
 }
 
 const checkEmpty = (dataDir: string): void => {
-  const found = statSync(dataDir, { throwIfNoEntry: false })
-  if (!found) return
-  if (!found.isDirectory()) throw noDirectory(dataDir)
+  try {
+    if (!statSync(dataDir).isDirectory()) throw noDirectory(dataDir)
+  } catch (error) {
+    if (isMissing(error)) return
+    throw isBelowFile(error) ? noDirectory(dataDir) : error
+  }
   const entries = readdirSync(dataDir)
   if (entries.includes(RESTORING)) return // of a restore that did not complete
   const data = entries.filter((name) => !NO_DATA.has(name) && !name.startsWith('lock'))

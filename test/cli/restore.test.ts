@@ -234,13 +234,12 @@ restore('on a full disk restores nothing, and leaves an empty directory', async 
 restore('refuses an SVC_DATA_DIR that is a file, or is below one', async ({ dir, secrets }) => {
   const file = join(tempDir(), 'file')
   writeFileSync(file, 'mine')
-  for (const dataDir of [file, join(file, 'data')]) {
-    const { code, err } = await cli(['restore', dir, '--secrets', secrets], {
-      env: { SVC_DATA_DIR: dataDir },
-    })
-    assert.is(code, 1)
-    assert.is(err, `svc: SVC_DATA_DIR: expected a directory, got a file or a path below one: ${dataDir}\n`)
-  }
+  for (const dataDir of [file, join(file, 'data')])
+    for (const options of [['--secrets', secrets], []]) {
+      const { code, err } = await cli(['restore', dir, ...options], { env: { SVC_DATA_DIR: dataDir } })
+      assert.is(code, 1)
+      assert.is(err, `svc: SVC_DATA_DIR: expected a directory, got a file or a path below one: ${dataDir}\n`)
+    }
   assert.is(readFileSync(file, 'utf8'), 'mine')
 })
 

@@ -30,7 +30,7 @@ export const deleteOrg = async (deps: Deps, { org }: { org: string }, cause: Cau
     const named = active.slice(0, NAMED).join(', ') + (active.length > NAMED ? ', …' : '')
     throw new AppError(
       'conflict',
-      `org: "${org}" has environments (${active.length}): ${named}; delete each with DELETE /operator/envs/{env_id} first`,
+      `org: "${org}" has environments (${active.length}): ${named}; delete each with svc envs delete or DELETE /operator/envs/{env_id} first`,
     )
   }
   await aggregates.orgs.handle(streamOf.org(org_id), { type: 'DeleteOrg', org_id, env_ids }, cause)

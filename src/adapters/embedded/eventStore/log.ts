@@ -144,7 +144,7 @@ export class Log {
     transaction(this.#db, () => {
       for (const { first, count, text } of rows) {
         if (this.#replace.run(text, first, count).changes !== 1)
-          throw damagedLog(first, first + count - 1, 'their rows are missing')
+          throw damagedLog(first, first + count - 1, 'rows are missing')
         this.#written += text.length + 2 * PAGE_BYTES
       }
     })

@@ -22,9 +22,9 @@ export const storedLogOf = (db: DatabaseSync, position: number): StoredLog => {
     let next = firstAt.get(after + 1)?.[0] ?? after + 1
     let left = length
     for (const [first, count, text] of rowsFrom.iterate(next)) {
-      if (first !== next) throw damagedLog(next, first - 1, 'their rows are missing')
+      if (first !== next) throw damagedLog(next, first - 1, 'rows are missing')
       if (typeof text !== 'string' || !isIntact(first, count, text))
-        throw damagedLog(first, first + count - 1, 'they do not match their checksum')
+        throw damagedLog(first, first + count - 1, 'the checksum does not match')
       found.push({ first, count, text })
       next = first + count
       left -= text.length
@@ -40,7 +40,7 @@ export const storedLogOf = (db: DatabaseSync, position: number): StoredLog => {
       if (after >= position) return []
       try {
         const found = read(after, length)
-        if (found.length === 0) throw damagedLog(after + 1, position, 'their rows are missing')
+        if (found.length === 0) throw damagedLog(after + 1, position, 'rows are missing')
         return found
       } catch (error) {
         throw isDamage(error) ? damagedLog(after + 1, position, messageOf(error), error) : error

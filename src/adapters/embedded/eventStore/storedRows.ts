@@ -144,7 +144,7 @@ export class StoredRows {
 
   #missing(position: number): Error {
     const next = this.#firstAfter.get(position)?.[0] ?? this.#last + 1
-    return damagedLog(position, next - 1, 'their rows are missing')
+    return damagedLog(position, next - 1, 'rows are missing')
   }
 
   #rowFrom(first: number | undefined): ParsedRow | undefined {
@@ -161,9 +161,9 @@ export class StoredRows {
   /** Returns the row that begins with a position, without its checksum being wrong. */
   #stored(first: number): StoredRow {
     const [count, text] = this.#row.get(first) ?? [0, null]
-    if (typeof text !== 'string') throw damagedLog(first, first + count - 1, 'they are not a text')
+    if (typeof text !== 'string') throw damagedLog(first, first + count - 1, 'its row is not a text')
     if (!isIntact(first, count, text))
-      throw damagedLog(first, first + count - 1, 'they do not match their checksum')
+      throw damagedLog(first, first + count - 1, 'the checksum does not match')
     return { first, count, text }
   }
 
