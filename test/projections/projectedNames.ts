@@ -53,6 +53,9 @@ interface Context {
   run(projector: Projector): Promise<void>
 }
 
+/** What projectors and rebuilds of one test work on, and what ends them. */
+export type Engines = Pick<Context, 'store' | 'readModels' | 'stopping'>
+
 /** A suite of projectors, each test on a log and read models of its own. */
 export const projecting = (what: string, timeoutMs = 30_000) => {
   const projector = suite<Context>(what, { timeoutMs })

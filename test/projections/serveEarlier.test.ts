@@ -9,10 +9,18 @@ import { type RebuildDoc, Rebuilds } from '../../src/projections/rebuilds.ts'
 import { serveEarlier } from '../../src/projections/serveEarlier.ts'
 import { forgetSkipped, SkippedFacts } from '../../src/projections/skippedFacts.ts'
 import { until } from '../support/until.ts'
-import { any, dump, failingAfterExchange, life, newEvents, projecting, withWriter } from './projectedNames.ts'
+import {
+  any,
+  dump,
+  type Engines,
+  failingAfterExchange,
+  life,
+  newEvents,
+  projecting,
+  withWriter,
+} from './projectedNames.ts'
 
 const earlier = projecting('documents of an earlier version')
-type Engines = Pick<Parameters<Parameters<typeof earlier>[1]>[0], 'store' | 'readModels' | 'stopping'>
 
 /** The fold of the next build marks its documents. */
 const raised: Projection = {
