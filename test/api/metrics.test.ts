@@ -34,6 +34,13 @@ metrics('returns the text format of Prometheus to the operator', async () => {
   assert.equal([kinds.get('svc_runs_total'), kinds.get('svc_run_duration_seconds')], ['counter', 'histogram'])
 })
 
+metrics('contains the delay of the event loop, also at once and for two readers', async () => {
+  for (const { sum } of await Promise.all([scrape(), scrape()])) {
+    assert.ok(sum('nodejs_eventloop_lag_mean_seconds') > 0)
+    assert.ok(sum('nodejs_eventloop_lag_min_seconds') < 3600)
+  }
+})
+
 metrics('counts runs by type and outcome, with their durations', async () => {
   await deploy(api, 'shop', {
     'f.js': `import { fn } from 'svc'

@@ -1,15 +1,32 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Distribution, Exposition, Metric } from '../../ports/metrics.ts'
 
 /** Interval at which the delay of the event loop is measured, milliseconds. */
 const LOOP_DELAY_MS = 20
 
+/**
+ * The time between two texts, milliseconds. Each text begins the measurement again, and without a value the delay would be NaN
+ * and at least 292 years.
+ */
+const MEASURED_MS = 5 * LOOP_DELAY_MS
+
 /** Serves the metrics of a node, and those of its process under the names that dashboards of Node.js expect. */
 export const openExposition = (metrics: readonly Metric[]): Exposition => {
   const registry = new Registry()
   for (const metric of metrics) register(metric, registry)
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_MS })
-  return { contentType: registry.contentType, text: () => registry.metrics() }
+  const measure = () => delay(MEASURED_MS, undefined, { ref: false })
+  let measured = measure()
+  return {
+    contentType: registry.contentType,
+    async text() {
+      const turn = measured
+      measured = turn.then(measure)
+      await turn
+      return registry.metrics()
+    },
+  }
 }
 
 const register = (metric: Metric, registry: Registry): void => {
