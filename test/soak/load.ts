@@ -26,7 +26,7 @@ interface LoadOptions {
   readonly pauseMs: number
 }
 
-/** Uploads a version of a project and deploys it, each until it is accepted. */
+/** Uploads a version of a project and deploys it, each until it is accepted. An outage may outlast the uploads. */
 const deployVersion = async (
   { client, recorder, ledger }: Pick<LoadOptions, 'client' | 'recorder' | 'ledger'>,
   project: SoakProject,
@@ -35,12 +35,14 @@ const deployVersion = async (
 ): Promise<void> => {
   const build_id = newId()
   const zip = await zipBuild(files)
-  for (let n = 0; n < REPEATS; n++) {
+  let isUploaded = false
+  for (let n = 0; n < REPEATS && !isUploaded; n++) {
+    if (n > 0) await delay(REPEAT_MS)
     const body = formOf(zip, { build_id })
     const answer = await client.attempt('POST', `/projects/${project}/builds`, { body })
-    if (answer && isAccepted(answer)) break
-    await delay(REPEAT_MS)
+    isUploaded = answer !== null && isAccepted(answer)
   }
+  if (!isUploaded) return
   const answer = await client.keep('POST', `/projects/${project}/builds/${build_id}/deploy`)
   if (answer) recorder.deployed.push(build_id)
 }
