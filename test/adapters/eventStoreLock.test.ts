@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { lockDataDir } from '../../src/process/dataDir.ts'
 import { isAppError } from '../../src/errors.ts'
+import { hasEnded } from '../support/hasEnded.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -22,7 +23,7 @@ const starter = async (dir: string): Promise<{ child: ChildProcess; said: string
   return { child, said: chunk.toString().trim() }
 }
 const end = async (child: ChildProcess) => {
-  if (child.exitCode !== null || child.signalCode !== null) return
+  if (hasEnded(child)) return
   const closed = once(child, 'close')
   child.kill('SIGKILL')
   await closed

@@ -1,5 +1,6 @@
 import { newId } from '../../src/ids.ts'
 import { deploy } from '../support/build.ts'
+import { hasEnded } from '../support/hasEnded.ts'
 import { attackSuite } from './attack.ts'
 import { endOf, shown } from './calls.ts'
 import { cpuSecondsOf } from './cpu.ts'
@@ -168,7 +169,7 @@ attackSuite('builds with many functions', [
         n % 2 === 0 ? api.send('GET', `${build}/changes`) : api.send('POST', `${build}/deploy`),
       )
       const statuses = (await Promise.all(asked)).map(({ status }) => status)
-      expected(server.process.exitCode === null, 'the service ended')
+      expected(!hasEnded(server.process), 'the service ended')
       await victim.api.get('/env')
       return allRefused(Object.fromEntries(statuses.entries()), [200, 503])
     },

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { deploy, handle, publish, type Run, runsOf } from '../support/build.ts'
+import { hasEnded } from '../support/hasEnded.ts'
 import { until } from '../support/until.ts'
 import { newId } from '../../src/ids.ts'
 import { collidingValues } from '../support/collidingValues.ts'
@@ -108,7 +109,7 @@ attackSuite('values of context in what functions send', [
         const { event_id } = await publish(api, 'svc:call', { fn: 'main/attack', project, args: [kind] })
         const run = await until(
           async () => {
-            if (server.process.exitCode !== null || server.process.signalCode !== null) return 'died'
+            if (hasEnded(server.process)) return 'died'
             return (await runsOf(api, event_id)).find(({ status }) => status !== 'running')
           },
           { timeoutMs: 30_000, everyMs: 100 },

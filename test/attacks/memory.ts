@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { deploy, publish, type Run, runsOf, type Webhook } from '../support/build.ts'
+import { hasEnded } from '../support/hasEnded.ts'
 import type { Api } from '../support/http.ts'
 import { until } from '../support/until.ts'
 import { type Attack, attackSuite } from './attack.ts'
@@ -84,8 +85,7 @@ export const call = async (api: Api, fn: string, ...args: readonly unknown[]): P
 /** Asserts that the service lives, answers, and never used more memory than documented. Resolves with the figure. */
 const survived = async ({ target }: Attacked): Promise<string> => {
   const { process: service, url, output } = target.server
-  if (service.exitCode !== null || service.signalCode !== null)
-    throw new Error(`The service died: ${output.join('').slice(-2000)}`)
+  if (hasEnded(service)) throw new Error(`The service died: ${output.join('').slice(-2000)}`)
   const alive = await fetch(`${url}/healthz`)
   if (alive.status !== 200) throw new Error(`/healthz replies ${alive.status}`)
   return `alive, ${boundedMemory(target)} so far with a heap of ${HEAP_MIB} MiB`

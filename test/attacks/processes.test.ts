@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../src/ids.ts'
 import { deploy, handle } from '../support/build.ts'
+import { hasEnded } from '../support/hasEnded.ts'
 import { until } from '../support/until.ts'
 import { attackSuite } from './attack.ts'
 import { environOf } from './processes.ts'
@@ -18,8 +19,7 @@ const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`)
 const health = async ({ server }: Target): Promise<void> => {
   const { status } = await fetch(`${server.url}/healthz`)
   if (status !== 200) throw new Error(`The service answers ${status}`)
-  if (server.process.exitCode !== null || server.process.signalCode !== null)
-    throw new Error('The service has ended')
+  if (hasEnded(server.process)) throw new Error('The service has ended')
 }
 
 attackSuite('processes and signals', [

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
+import { hasEnded } from '../support/hasEnded.ts'
 import { openApi } from '../support/http.ts'
 import { until } from '../support/until.ts'
 import type { Target } from './client.ts'
@@ -54,9 +55,9 @@ export const startService = async (dataDir: string, [program, ...args]: Command)
       resolve()
     })
   })
-  const hasEnded = () => child.exitCode !== null || child.signalCode !== null
   const url = await until(
-    () => /is ready on \S+ \{"listens":"([^"]+)"/.exec(output)?.[1] ?? (hasEnded() ? 'ended' : undefined),
+    () =>
+      /is ready on \S+ \{"listens":"([^"]+)"/.exec(output)?.[1] ?? (hasEnded(child) ? 'ended' : undefined),
     { timeoutMs: STARTS_MS },
   )
   if (url === 'ended') throw new Error(`Expected the service to start, got ${output}`)

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import { RESERVED_BYTES } from '../../src/projections/rebuildRoom.ts'
 import { type Event, publish } from '../support/build.ts'
 import { hasBubblewrap } from '../support/bubblewrap.ts'
+import { hasEnded } from '../support/hasEnded.ts'
 import { cli, cliJson, startCli } from '../support/cli.ts'
 import { freePort } from '../support/freePort.ts'
 import { openApi } from '../support/http.ts'
@@ -114,7 +115,7 @@ const onSmallDisk = async (
 
 const becomesReady = async (service: Served, url: string): Promise<void> => {
   const ready = await until(async () => {
-    if (service.process.exitCode !== null) return 'ended'
+    if (hasEnded(service.process)) return 'ended'
     return (await readyz(url)).status === 200
   }, STARTS)
   assert.is(ready, true, service.err() + service.out())

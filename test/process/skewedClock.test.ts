@@ -10,6 +10,7 @@ import { cliJson } from '../support/cli.ts'
 import { clockAt } from '../support/clockAt.ts'
 import { type StandIn, startStandIn } from '../support/eventstoredb/index.ts'
 import { type Api, openApi } from '../support/http.ts'
+import { hasEnded } from '../support/hasEnded.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -51,7 +52,7 @@ skewed.before.each(async (context) => {
   } satisfies Context)
 })
 skewed.after.each(async ({ nodes, standIn }) => {
-  for (const node of nodes) if (node.process.exitCode === null) await node.stop()
+  for (const node of nodes) if (!hasEnded(node.process)) await node.stop()
   await standIn.stop()
 })
 

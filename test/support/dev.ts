@@ -1,6 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { startCli } from './cli.ts'
+import { hasEnded } from './hasEnded.ts'
 import { EMBEDDED } from './installation.ts'
 import { tempDir } from './tempDir.ts'
 import { until } from './until.ts'
@@ -52,7 +53,7 @@ export const startDev = (
           const all = lines()
           const at = all.findIndex((line, index) => index >= read && line.type === type && isIt(line))
           if (at < 0) {
-            if (running.process.exitCode !== null) throw new Error(`svc dev has ended: ${running.err()}`)
+            if (hasEnded(running.process)) throw new Error(`svc dev has ended: ${running.err()}`)
             throw new Error(`Expected a line ${type} after ${JSON.stringify(all.slice(read))}`)
           }
           read = at + 1

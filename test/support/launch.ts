@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { hasEnded } from './hasEnded.ts'
 import { until } from './until.ts'
 
 /** A program that serves, with the processes that it has started. */
@@ -39,14 +40,14 @@ export const launch = async (
   for (const pipe of [child.stdout, child.stderr])
     pipe.setEncoding('utf8').on('data', (text: string) => (output += text))
   const found = await until(
-    () => (child.exitCode === null ? ready.exec(output)?.[0] : { code: child.exitCode }),
+    () => (hasEnded(child) ? { by: child.exitCode ?? child.signalCode } : ready.exec(output)?.[0]),
     { timeoutMs: 60_000 },
   ).catch((error: unknown) => {
     kill(child)
     throw new Error(`Expected ${file} to become ready, got: ${output}`, { cause: error })
   })
   if (typeof found !== 'string')
-    throw new Error(`Expected ${file} to become ready, got exit code ${found.code}: ${output}`)
+    throw new Error(`Expected ${file} to become ready, got ${found.by}: ${output}`)
   return {
     ready: found,
     stop: async () => {

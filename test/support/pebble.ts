@@ -6,6 +6,7 @@ import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createAuthority } from './certificates.ts'
 import { openRecursor } from './dnsServer.ts'
+import { hasEnded } from './hasEnded.ts'
 import { reportExercised, reportMissing } from './engines.ts'
 import { freePort } from './freePort.ts'
 import { tempDir } from './tempDir.ts'
@@ -106,7 +107,7 @@ export const startPebble = async ({
     if (status !== 200) throw new Error(`Expected the DNS server to accept ${path}, got ${status}`)
   }
   const isUp = async (work: () => Promise<unknown>) => {
-    const dead = [dns, pebble].find(({ exitCode }) => exitCode !== null)
+    const dead = [dns, pebble].find(hasEnded)
     if (dead) throw new Error(`Expected ${dead.spawnfile} to start, got: ${output.join('')}`)
     return work().then(
       () => true,

@@ -13,6 +13,7 @@ import { start } from '../../src/start.ts'
 import { BREAKS, report } from './factCheck.ts'
 import { codeCache } from './codeCache.ts'
 import { type Api, openApi } from './http.ts'
+import { hasEnded } from './hasEnded.ts'
 import { installation } from './installation.ts'
 import { openLog } from './openLog.ts'
 import { tempDir } from './tempDir.ts'
@@ -103,7 +104,7 @@ export const spawnServer = async ({
     pipe.setEncoding('utf8').on('data', (text: string) => output.push(text))
   const url = await until(
     () => {
-      if (child.exitCode !== null) return 'exited'
+      if (hasEnded(child)) return 'exited'
       return /"listens":"([^"]+)"/.exec(output.join(''))?.[1]
     },
     { timeoutMs: startMs },
@@ -114,8 +115,8 @@ export const spawnServer = async ({
     })
   })
   if (url === 'exited') {
-    await ended // its output is complete then
-    throw new Error(`Expected the server to start, got exit code ${child.exitCode}: ${output.join('')}`)
+    const by = await ended // its output is complete then
+    throw new Error(`Expected the server to start, got ${by}: ${output.join('')}`)
   }
   const end = (signal: NodeJS.Signals) => {
     child.kill(signal)
