@@ -10,11 +10,11 @@ import { isCalledByNode } from './timers.ts'
  */
 export const closeNodeTimers = (isMade: (timer: object) => boolean): void => {
   const timeout = prototypeOf(setTimeout(() => {}, 0))
-  close(timeout, 'Timeout')
-  close(prototypeOf(setImmediate(() => {})), 'Immediate')
+  close(timeout, 'Timeout', 'setTimeout')
+  close(prototypeOf(setImmediate(() => {})), 'Immediate', 'setImmediate')
   const refresh = Reflect.get(timeout, 'refresh') as (this: object) => unknown
   define(timeout, 'refresh', function (this: object): unknown {
-    if (!isMade(this) && !isCalledByNode()) refusal('a timer that it made itself')()
+    if (!isMade(this) && !isCalledByNode()) refusal('a timer that it made itself: call setTimeout')()
     return Reflect.apply(refresh, this, [])
   })
   const { monitorEventLoopDelay } = perfHooks
@@ -31,8 +31,8 @@ const prototypeOf = (timer: NodeJS.Timeout | NodeJS.Immediate): object => {
   return Object.getPrototypeOf(timer) as object
 }
 
-const close = (prototype: object, name: string): void => {
-  const closed = Object.defineProperty(refusal(`the class ${name}`), 'name', { value: name })
+const close = (prototype: object, name: string, instead: string): void => {
+  const closed = Object.defineProperty(refusal(`the class ${name}: call ${instead}`), 'name', { value: name })
   closed.prototype = prototype
   define(prototype, 'constructor', closed)
 }
