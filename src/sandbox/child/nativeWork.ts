@@ -47,6 +47,8 @@ export class NativeWork {
   /** What certainly uses a processor: a request of a file may wait forever. */
   readonly #computing = new Set<Work>()
   readonly #watched = new WeakSet<object>()
+  /** The result of the period before, thousandths. */
+  #before = 0
   #usedMs = 0
   #takenAt = now()
 
@@ -63,14 +65,19 @@ export class NativeWork {
     }).enable()
   }
 
-  /** Takes the time since the last call, in thousandths of one thread's. */
+  /**
+   * Takes the time since the last call, in thousandths of one thread's. It counts up to that of the period before: a single
+   * request may wait for a disk or a processor, and only work in two periods in a row continues.
+   */
   take(): number {
     for (const work of this.#computing) this.#account(work)
     const at = now()
     const perMille = Math.min(1000, Math.round((this.#usedMs / (at - this.#takenAt)) * 1000))
+    const continuing = Math.min(perMille, this.#before)
+    this.#before = perMille
     this.#usedMs = 0
     this.#takenAt = at
-    return perMille
+    return continuing
   }
 
   /** Replaces the method that begins work. If it returns a list, the work was done at once, and this is its result. */
