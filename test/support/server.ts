@@ -116,7 +116,8 @@ export const spawnServer = async ({
   })
   if (url === 'exited') {
     const by = await ended // its output is complete then
-    throw new Error(`Expected the server to start, got ${by}: ${output.join('')}`)
+    const ending = typeof by === 'number' ? `exit code ${by}` : by
+    throw new Error(`Expected the server to start, got ${ending}: ${output.join('')}`)
   }
   const end = (signal: NodeJS.Signals) => {
     child.kill(signal)
