@@ -3,12 +3,19 @@ import { clock } from '../clock.ts'
 /** The time that background work takes in one turn of the event loop, milliseconds. */
 const SLICE_MS = 1
 
+/** Slices of other work between two of background work, so that this takes a fifth of the loop while others need it. */
+const REST_SLICES = 4
+
+/** A turn in which other work takes less than this is idle, milliseconds. */
+const IDLE_MS = 0.25
+
 /** Items between two looks at the clock. */
 const ITEMS_PER_LOOK = 16
 
 /**
  * Shares the event loop between requests and background work, such as read models. S1: all background work together
- * takes little more than `SLICE_MS` in a turn. S2: it continues in the order in which it began to wait.
+ * takes little more than `SLICE_MS` in a turn. S2: it continues in the order in which it began to wait. S3: if it may rest,
+ * other work gets `REST_SLICES` times as long after each slice, unless the loop is idle or a reader waits for the result.
  */
 export class Slices {
   readonly #waiting: (() => void)[] = []
@@ -16,6 +23,14 @@ export class Slices {
   #until = 0
   #isTurning = false
   #sliceMs = SLICE_MS
+  readonly #restSlices: number
+  /** Readers that wait for the result. */
+  #readers = 0
+
+  /** `rests`: the work can take longer without harm, although each of its steps would fit into the next turn. */
+  constructor({ rests = false }: { readonly rests?: boolean } = {}) {
+    this.#restSlices = rests ? REST_SLICES : 0
+  }
 
   /** For a thread without requests. */
   lengthen(ms: number): void {
@@ -45,10 +60,30 @@ export class Slices {
     }
   }
 
+  /** Background work does not rest while a reader waits for its result (S3). */
+  async readerOf<T>(result: Promise<T>): Promise<T> {
+    this.#readers++
+    try {
+      return await result
+    } finally {
+      this.#readers--
+    }
+  }
+
   #turn(): void {
     this.#isTurning = true
     this.#until = clock.monotonic() + this.#sliceMs
-    setImmediate(() => void this.#next())
+    this.#rest(this.#sliceMs * this.#restSlices, this.#until)
+  }
+
+  /** Lets other work take `milliseconds` of the turns that end after `since`. */
+  #rest(milliseconds: number, since: number): void {
+    setImmediate(() => {
+      const now = clock.monotonic()
+      const others = now - since
+      if (others < IDLE_MS || others >= milliseconds || this.#readers > 0) void this.#next()
+      else this.#rest(milliseconds - others, now)
+    })
   }
 
   async #next(): Promise<void> {
@@ -63,7 +98,7 @@ export class Slices {
 }
 
 /** Those of this process: there is one event loop. */
-export const slices = new Slices()
+export const slices = new Slices({ rests: true })
 
 /**
  * Those of requests that read many documents or facts. They have a budget of their own, so that the read models, for which

@@ -119,7 +119,7 @@ export class Projector {
   reach(cursor: Cursor, signal?: AbortSignal): Promise<void> {
     if (this.#hasCaughtUp && this.#position >= cursor) return Promise.resolve()
     this.#hurry?.()
-    return this.#waiting.wait(cursor, signal)
+    return slices.readerOf(this.#waiting.wait(cursor, signal))
   }
 
   /** Writes the events collected so far, because a reader waits. */

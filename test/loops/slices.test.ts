@@ -84,4 +84,62 @@ sliced('short work of several waits for no turn of its own', async () => {
   assert.ok(done > 1, `${done} of 20 continued in one turn`)
 })
 
+/** Ten times: the turns, each with other work, until background work that used up its slice continues, and their milliseconds. */
+const waits = async (
+  slices: Slices,
+  otherMs: number,
+): Promise<{ turns: number[]; milliseconds: number[] }> => {
+  const [turns, milliseconds]: [number[], number[]] = [[], []]
+  for (let n = 0; n < 10; n++) {
+    await slices.take()
+    const since = performance.now() + slices.left
+    work(slices.left)
+    let hasContinued = false
+    void slices.take()?.then(() => (hasContinued = true))
+    let turn = 0
+    for (; !hasContinued; turn++) {
+      work(otherMs)
+      await nextTurn()
+    }
+    turns.push(turn)
+    milliseconds.push(performance.now() - since)
+  }
+  return { turns, milliseconds }
+}
+
+/** The fewest: the system may interrupt the thread in some turns. */
+const fewest = async (slices: Slices, otherMs: number): Promise<number> =>
+  Math.min(...(await waits(slices, otherMs)).turns)
+
+/** Whether other work always got its four milliseconds, in several turns. */
+const doesRest = async (slices: Slices): Promise<boolean> => {
+  const { turns, milliseconds } = await waits(slices, SLICE_MS)
+  return Math.max(...turns) > 1 && Math.min(...milliseconds) >= 4 * SLICE_MS
+}
+
+sliced('work that may rest leaves four slices to other work of a busy loop', async () => {
+  assert.ok(await doesRest(new Slices({ rests: true })))
+  assert.is(await fewest(new Slices(), SLICE_MS), 1)
+})
+
+sliced(
+  'work that may rest continues in the next turn when the loop is idle, or when a turn is long',
+  async () => {
+    assert.is(await fewest(new Slices({ rests: true }), 0), 1)
+    assert.is(await fewest(new Slices({ rests: true }), 5 * SLICE_MS), 1)
+  },
+)
+
+sliced('work does not rest while a reader waits for it, and rests again afterwards', async () => {
+  const slices = new Slices({ rests: true })
+  const result = Promise.withResolvers<string>()
+  const reader = slices.readerOf(result.promise)
+  assert.is(await fewest(slices, SLICE_MS), 1)
+  result.resolve('read')
+  assert.is(await reader, 'read')
+  assert.ok(await doesRest(slices))
+  await slices.readerOf(Promise.reject(new Error('gone'))).catch(() => {})
+  assert.ok(await doesRest(slices))
+})
+
 sliced.run()
