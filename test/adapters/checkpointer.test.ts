@@ -39,6 +39,31 @@ thread('needs no memory for the modules that an operator preloads into the servi
   assert.is(stderr, '')
 })
 
+/** Prints whether a WAL was moved after syncs of a WAL that is missing and of one that is present. */
+const syncing = (folder: string): string => `
+  import { DatabaseSync } from 'node:sqlite'
+  import { openCheckpointer } from ${JSON.stringify(CHECKPOINTER)}
+  const file = ${JSON.stringify(join(folder, 'some.db'))}
+  const db = new DatabaseSync(file)
+  db.exec('PRAGMA journal_mode=WAL; CREATE TABLE t (x)')
+  const checkpointer = openCheckpointer()
+  const alive = setInterval(() => {}, 60_000)
+  checkpointer.sync(file + '.missing')
+  checkpointer.sync(file)
+  await checkpointer.move(file)
+  console.log('moved')
+  await checkpointer.close()
+  clearInterval(alive)
+`
+
+thread('syncs a WAL, and continues when that fails', async () => {
+  const folder = tempDir()
+  const program = ['--input-type=module', '--eval', syncing(folder)]
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, program)
+  assert.is(stdout, 'moved\n')
+  assert.is(stderr, '')
+})
+
 /** Refuses each thread, as Node does where the limit of the system is reached; two moves are asked for all the same. */
 const withoutThreads = `
   import { syncBuiltinESMExports } from 'node:module'

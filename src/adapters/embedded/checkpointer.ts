@@ -1,9 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../../errors.ts'
 
-/** Moves a WAL into its database. Resolves when the content at the time of the call has been moved. */
 export interface Checkpointer {
+  /** Moves a WAL into its database. Resolves when the content at the time of the call has been moved. */
   move(file: string): Promise<void>
+  /** Begins to sync a WAL. */
+  sync(file: string): void
   close(): Promise<void>
 }
 
@@ -41,16 +43,20 @@ export const openCheckpointer = (): Checkpointer => {
     worker.unref()
     return worker
   }
+  const begin = (task: 'move' | 'sync', file: string): void => {
+    try {
+      started().postMessage({ task, file })
+    } catch (error) {
+      failed(error) // the system refuses a thread: its limit is reached
+    }
+  }
   return {
     move: (file) =>
       new Promise((resolve) => {
         waiting.set(file, resolve)
-        try {
-          started().postMessage(file)
-        } catch (error) {
-          failed(error) // the system refuses a thread: its limit is reached
-        }
+        begin('move', file)
       }),
+    sync: (file) => begin('sync', file),
     async close() {
       await worker?.terminate()
       resolveAll()

@@ -1,14 +1,26 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Checkpointer } from './checkpointer.ts'
 
+/** Bytes of commits without a sync after which the WAL is synced: a sync of many of them at once delays those of other files. */
+const SYNC_BYTES = 512 << 10
+
+interface Options {
+  /** Bytes from which the WAL is moved. */
+  readonly fullBytes: number
+  /** Whether commits leave the sync to the keeper. */
+  readonly syncs?: boolean
+}
+
 /** Bounds a database's WAL: lets the checkpointer move it into the database, then resets it. */
 export class WalKeeper {
   readonly #db: DatabaseSync
   readonly #file: string
   readonly #checkpointer: Checkpointer
   readonly #fullBytes: number
+  readonly #syncs: boolean
   /** Bytes committed since the last reset of the WAL. */
   #bytes = 0
+  #unsynced = 0
   /** The move that the checkpointer works on. */
   #moving: Promise<void> | undefined
   #closed = false
@@ -18,19 +30,28 @@ export class WalKeeper {
     db: DatabaseSync,
     file: string,
     checkpointer: Checkpointer,
-    { fullBytes }: { fullBytes: number },
+    { fullBytes, syncs = false }: Options,
   ) {
     this.#db = db
     this.#file = file
     this.#checkpointer = checkpointer
     this.#fullBytes = fullBytes
+    this.#syncs = syncs
     db.exec('PRAGMA wal_autocheckpoint=0')
   }
 
   /** Counts the approximate size of a commit. */
   wrote(bytes: number): void {
     this.#bytes += bytes
+    if (this.#syncs) this.#sync(bytes)
     if (this.#bytes > this.#fullBytes) void this.move()
+  }
+
+  #sync(bytes: number): void {
+    this.#unsynced += bytes
+    if (this.#unsynced < SYNC_BYTES || this.#closed) return
+    this.#unsynced = 0
+    this.#checkpointer.sync(this.#file)
   }
 
   /** Moves the WAL into the database. A database that has lost pages gets smaller with it. */

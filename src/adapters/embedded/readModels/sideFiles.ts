@@ -96,7 +96,8 @@ export class SideFiles {
     const db = openDatabase(file, 'normal')
     const opened = closedOnFailure(db, () => {
       db.exec(`PRAGMA cache_size=-${CACHE_KB}`)
-      return { db, wal: new WalKeeper(db, file, this.#checkpointer, { fullBytes: WAL_FULL_BYTES }) }
+      const wal = new WalKeeper(db, file, this.#checkpointer, { fullBytes: WAL_FULL_BYTES, syncs: true })
+      return { db, wal }
     })
     this.#opened.set(name, opened)
     return opened

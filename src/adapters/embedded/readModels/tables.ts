@@ -50,7 +50,7 @@ export class Tables {
     }
     this.registry = new Registry(db)
     const fullBytes = filling ? Infinity : WAL_FULL_BYTES
-    this.#wal = new WalKeeper(db, fileIn(dir), checkpointer, { fullBytes })
+    this.#wal = new WalKeeper(db, fileIn(dir), checkpointer, { fullBytes, syncs: !filling })
   }
 
   /** Returns the table of a version with the indexes that it has. A new version gets a table. */
