@@ -23,18 +23,19 @@ export class Slices {
   #until = 0
   #isTurning = false
   #sliceMs = SLICE_MS
-  readonly #restSlices: number
+  #restSlices: number
   /** Readers that wait for the result. */
   #readers = 0
 
-  /** `rests`: the work can take longer without harm, although each of its steps would fit into the next turn. */
+  /** `rests`: the work leaves time to other work (S3), and therefore ends later. */
   constructor({ rests = false }: { readonly rests?: boolean } = {}) {
     this.#restSlices = rests ? REST_SLICES : 0
   }
 
-  /** For a thread without requests. */
+  /** For a thread without requests, in which no other work needs a rest. */
   lengthen(ms: number): void {
     this.#sliceMs = ms
+    this.#restSlices = 0
   }
 
   /** The milliseconds that are left in this turn. */

@@ -56,7 +56,7 @@ const syncing = (folder: string): string => `
   clearInterval(alive)
 `
 
-thread('syncs a WAL, and continues when that fails', async () => {
+thread('moves a WAL after a sync, also after one that failed', async () => {
   const folder = tempDir()
   const program = ['--input-type=module', '--eval', syncing(folder)]
   const { stdout, stderr } = await promisify(execFile)(process.execPath, program)

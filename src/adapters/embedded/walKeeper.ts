@@ -11,7 +11,7 @@ interface Options {
   readonly syncs?: boolean
 }
 
-/** Bounds a database's WAL: lets the checkpointer move it into the database, then resets it. */
+/** Bounds a database's WAL: lets the checkpointer move it into the database, then resets it. Also syncs it where commits do not. */
 export class WalKeeper {
   readonly #db: DatabaseSync
   readonly #file: string
@@ -20,6 +20,7 @@ export class WalKeeper {
   readonly #syncs: boolean
   /** Bytes committed since the last reset of the WAL. */
   #bytes = 0
+  /** Bytes committed since the last sync that was asked for. */
   #unsynced = 0
   /** The move that the checkpointer works on. */
   #moving: Promise<void> | undefined
