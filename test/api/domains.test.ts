@@ -26,7 +26,7 @@ const dataDir = tempDir()
 const env = {
   SVC_DNS_SERVERS: dns.address,
   SVC_DOMAINS_ZONE: 'svc.test',
-  SVC_DOMAIN_CHECK_MS: '60000', // `verify` checks the records; the test of the saga has another server
+  SVC_DOMAIN_CHECK_MS: '60000', // `verify` checks the records
 }
 
 /** An id of this time, milliseconds. */
@@ -387,30 +387,3 @@ domains.after(async () => {
   await dns.stop()
 })
 domains.run()
-
-const saga = suite('custom domains, without requests')
-
-saga('are validated, activated and removed by the saga, also after a restart', async () => {
-  const dns = await startDns()
-  const dataDir = tempDir()
-  const env = { SVC_DNS_SERVERS: dns.address, SVC_DOMAINS_ZONE: 'svc.test', SVC_DOMAIN_CHECK_MS: '50' }
-  const first = await startServer({ dataDir, env })
-  const domain = await register('by.itself.example', first.api)
-  await until(() => dns.asked.includes(domain.validation_cname_name))
-  await first.stop()
-  dns.mood = 'fails'
-  const server = await startServer({ dataDir, env })
-  const path = `/domains/${domain.domain_id}`
-  const asked = dns.asked.length
-  await until(() => dns.asked.length > asked)
-  dns.mood = 'answers'
-  dns.records.set(domain.validation_cname_name, domain.validation_cname_value)
-  dns.records.set(domain.domain, `${domain.domain_id}.edge.svc.test`)
-  await until(async () => (await server.api.get<Domain>(path)).status === 'active')
-  await server.api.remove(path)
-  await until(async () => (await server.api.send('GET', path)).status === 404)
-  await server.stop()
-  await dns.stop()
-})
-
-saga.run()

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { clock } from '../../../src/clock.ts'
 import { abortUpload } from '../../../src/commands/files/abortUpload.ts'
@@ -9,8 +8,6 @@ import { deleteFile } from '../../../src/commands/files/deleteFile.ts'
 import { expireUpload } from '../../../src/commands/files/expireUpload.ts'
 import { fileAt } from '../../../src/commands/files/fileAt.ts'
 import { putPart } from '../../../src/commands/files/putPart.ts'
-import { readFile } from '../../../src/commands/files/readFile.ts'
-import { storeFile } from '../../../src/commands/files/storeFile.ts'
 import { uploadFor } from '../../../src/commands/files/uploadFor.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
 import type { FileQuota } from '../../../src/content/fileQuota.ts'
@@ -22,14 +19,11 @@ import { newId } from '../../../src/ids.ts'
 import type { Blobs } from '../../../src/ports/blobs.ts'
 import { suite } from '../../support/suite.ts'
 import { forwarding } from '../../support/forwarding.ts'
-import { callerOf, openCommands } from '../openCommands.ts'
+import { callerOf } from '../openCommands.ts'
+import { openFiles } from './openFiles.ts'
 import { refusedWith } from '../refusedWith.ts'
 
-const node = await openCommands()
-const { deps } = node
-const env_id = newId()
-const caller = callerOf(env_id)
-const { cause } = caller
+const { node, deps, env_id, caller, cause, contentAt, store } = await openFiles()
 
 const begin = (path = `f-${newId()}`, run_id: string | null = null, by = caller) =>
   beginUpload(deps, { path, content_type: 'text/plain', run_id }, by)
@@ -42,23 +36,6 @@ const put = (upload_id: string, part_number: number, content: string, by_run_id?
       size: Buffer.byteLength(content),
       content: Readable.from([Buffer.from(content)]),
       ...(by_run_id !== undefined && { by_run_id }),
-    },
-    cause,
-  )
-const contentAt = async (path: string) => {
-  const file = await fileAt(deps, env_id, path)
-  return file && text(await readFile(deps, file))
-}
-
-const store = (path: unknown, content: string, content_type: unknown = '') =>
-  storeFile(
-    deps,
-    {
-      path,
-      content_type,
-      run_id: null,
-      announced: null,
-      content: () => Readable.from([Buffer.from(content)]),
     },
     cause,
   )
@@ -396,34 +373,5 @@ uploads('leaves nothing when it is cancelled', async () => {
   await refusedWith('not_found', () => completeUpload(deps, { upload_id }, cause))
   await refusedWith('not_found', () => abortUpload(deps, { upload_id }, cause))
 })
+uploads.after(() => node.close())
 uploads.run()
-
-const files = suite('storeFile and deleteFile')
-
-for (const path of ['', '/a', 'a/', 'a//b', 'a/../b', '.', 'a\u0000', 'ä'.repeat(513), 7])
-  files(`refuse the path ${JSON.stringify(path).slice(0, 20)}`, () =>
-    refusedWith('bad_request', () => store(path, 'x')),
-  )
-
-for (const type of ['nonsense', 'a/', '/b', 'text/plain charset', `a/${'b'.repeat(300)}`])
-  files(`refuse the type ${type.slice(0, 20)}`, () => refusedWith('bad_request', () => store('a', 'x', type)))
-
-files('keep the id of a file whose content is replaced, and remove the old content', async () => {
-  const first = await store('replaced', 'old')
-  const second = await store('replaced', 'new')
-  assert.is(second.file_id, first.file_id)
-  assert.is(await contentAt('replaced'), 'new')
-  assert.is(await node.blobs.head(first.key), null)
-})
-
-files('remove the content, and leave a file that replaced the deleted one', async () => {
-  const { path, file_id, key } = await store('deleted', 'x')
-  await deleteFile(deps, { path, file_id }, cause)
-  assert.is(await node.blobs.head(key), null)
-  await refusedWith('not_found', () => deleteFile(deps, { path, file_id }, cause))
-  await store('deleted', 'again')
-  await refusedWith('not_found', () => deleteFile(deps, { path, file_id }, cause))
-  assert.is(await contentAt('deleted'), 'again')
-})
-files.after(() => node.close())
-files.run()
