@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { pipeline } from 'node:stream/promises'
 import * as assert from 'uvu/assert'
 import { isAppError } from '../../src/errors.ts'
 import { engineUrl } from '../support/engines.ts'
@@ -18,6 +21,28 @@ const throughProxy = async (url: string, work: (proxy: FaultProxy) => Promise<vo
     await work(proxy)
   } finally {
     await proxy.close()
+  }
+}
+
+/** Calls `work` with the URL of a proxy, and with what clients have sent through it so far. */
+const recorded = async (
+  url: string,
+  work: (through: string, sent: () => string) => Promise<void>,
+): Promise<void> => {
+  const { hostname, port } = new URL(url.replace(/^mongodb/, 'http'))
+  let sent = ''
+  const proxy = createServer((client) => {
+    const engine = connect({ host: hostname, port: Number(port || 27017) })
+    client.on('data', (bytes) => (sent += bytes.toString('latin1')))
+    pipeline(client, engine, client).catch(() => {})
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  try {
+    const { port: open } = proxy.address() as AddressInfo
+    await work(url.replace(`${hostname}:${port}`, `127.0.0.1:${open}`), () => sent)
+  } finally {
+    proxy.close()
   }
 }
 
@@ -97,6 +122,23 @@ if (server) {
           command.stop()
         }
       }),
+  )
+
+  faults('a search that its caller has given up ends on the server, too', ({ url, openAnother }) =>
+    recorded(url, async (through, sent) => {
+      const readModels = await openAnother(through)
+      const writer = await readModels.writer(spec)
+      await writer.write([{ id: 'a', doc: { env: 'x', at: '1' }, cursor: '1' }], '1')
+      const before = sent().length
+      const found = await readModels.reader(spec).find({ ...inEnv, from: '0', before: '2', offset: 1 })
+      assert.is(found.total, 1)
+      const commands = sent().slice(before)
+      for (const command of ['find', 'count']) {
+        const at = commands.indexOf(`${command}\0`)
+        assert.ok(at >= 0, `no ${command} was sent`)
+        assert.ok(commands.indexOf('maxTimeMS\0', at) > at, `${command} has no limit`)
+      }
+    }),
   )
 
   faults(

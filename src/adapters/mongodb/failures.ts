@@ -3,7 +3,7 @@ import { AppError, messageOf } from '../../errors.ts'
 import { withDeadline } from '../../loops/deadline.ts'
 
 /** The deadline of every command: longer than any reply takes, and short enough for a waiting caller. */
-const DEADLINE_MS = 4500
+export const DEADLINE_MS = 4500
 
 const DUPLICATE_KEY = 11000
 const NAMESPACE_NOT_FOUND = 26

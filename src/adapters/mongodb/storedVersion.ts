@@ -14,7 +14,7 @@ import type {
 import { changesOf, Counts } from './counts.ts'
 import { docOf, type Envelope, storedOf, enveloperOf } from './envelope.ts'
 import { Envelopes } from './envelopes.ts'
-import { ask } from './failures.ts'
+import { ask, DEADLINE_MS } from './failures.ts'
 import { boundsOf, isOpen } from '../shared/bounds.ts'
 import { collectionName } from './collections.ts'
 import type { Server } from './server.ts'
@@ -22,6 +22,8 @@ import { commandOf, present } from './queries.ts'
 import type { Registry } from './registry.ts'
 
 const ROWS_PER_COMMAND = 500
+/** The server ends a query whose caller has given up: otherwise repeated ones would keep it busy with replies for nobody. */
+const LIMIT = { maxTimeMS: DEADLINE_MS } as const
 
 /** One version of a collection, with the indexes that it was created with. */
 export class StoredVersion {
@@ -66,7 +68,8 @@ export class StoredVersion {
   async find(query: Query): Promise<Found<Doc>> {
     const { filter, sort, hint } = commandOf(this.spec, query)
     const { limit, offset } = query
-    const page = this.#documents.find(filter, { sort, hint, skip: offset, limit, batchSize: limit + 1 })
+    const options = { ...LIMIT, sort, hint, skip: offset, limit, batchSize: limit + 1 }
+    const page = this.#documents.find(filter, options)
     const items =
       limit === 0 ? [] : (await ask(() => page.toArray())).map((envelope) => docOf(envelope) ?? {})
     const seen = offset + items.length
@@ -88,7 +91,8 @@ export class StoredVersion {
 
   /** The command `count` runs along the index alone; `countDocuments` would be an aggregation. */
   async #walk(query: Filter<Envelope>, hint: string): Promise<number> {
-    const { n } = await ask(() => this.#server.db.command({ count: collectionName(this.spec), query, hint }))
+    const count = { count: collectionName(this.spec), query, hint, ...LIMIT }
+    const { n } = await ask(() => this.#server.db.command(count))
     return Number(n)
   }
 
