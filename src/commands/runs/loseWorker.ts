@@ -13,14 +13,19 @@ type Deps = Pick<CommandDeps, 'aggregates'> & { readonly views: Pick<CommandDeps
 
 /**
  * Ends the runs of a dead worker as lost through no fault of their own: each starts again as its next attempt, or fails
- * with `worker_lost` (I3). The worker is marked lost last, so this can be repeated after a crash. Resolves with the
- * number of lost runs. A run whose stream has a defect or does not answer does not keep the others: the first failure is thrown
- * at the end. After failures that may pass the worker is not marked, because the recovery is tried again.
+ * with `worker_lost` (I3). The worker is marked lost first: one that was only paused reads this, and claims nothing more under
+ * its id (W5). After a crash, `formerWorkers` finds the runs that are left. Resolves with the number of lost runs. A run whose
+ * stream has a defect or does not answer does not keep the others: the first failure is thrown at the end.
  */
 export const loseWorker = async (
   { aggregates, views }: Deps,
   { worker_id }: { readonly worker_id: string },
 ): Promise<number> => {
+  await aggregates.workers.handle(
+    streamOf.worker(worker_id),
+    { type: 'LoseWorker', worker_id, now: clock.iso() },
+    { correlation_id: worker_id, ...bySystem('recovery') },
+  )
   let lost = 0
   const defects: unknown[] = []
   const unanswered: unknown[] = []
@@ -47,11 +52,6 @@ export const loseWorker = async (
     }
   }
   if (unanswered.length > 0) throw unanswered[0]
-  await aggregates.workers.handle(
-    streamOf.worker(worker_id),
-    { type: 'LoseWorker', worker_id, now: clock.iso() },
-    { correlation_id: worker_id, ...bySystem('recovery') },
-  )
   if (defects.length > 0) throw defects[0]
   return lost
 }

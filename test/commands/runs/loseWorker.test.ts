@@ -145,7 +145,8 @@ recovery('of one run whose stream does not answer does not keep the others', asy
   const others = runs.filter(({ run_id }) => run_id !== silent?.run_id)
   assert.equal([others.length, asked], [3, 1])
   assert.equal(await statuses(node, others), ['failed worker_lost'])
-  assert.is((await node.views.workers.get(dead))?.alive, true) // its recovery goes on
+  await recover(node, []) // its runs are found again, although it was marked
+  assert.equal(await statuses(node, runs), ['failed worker_lost'])
 })
 
 recovery('does not ask for every run while the event store is away', async ({ node }) => {
@@ -176,7 +177,7 @@ recovery('twice is once', async ({ node }) => {
   assert.is((await node.typesIn(run.stream_id)).filter((type) => type === 'RunFailed').length, 1)
 })
 
-recovery('that was cut begins again: the worker is lost only when its runs have ended', async ({ node }) => {
+recovery('that was cut begins again', async ({ node }) => {
   const dead = await startWorker(node)
   const runs = await Promise.all(Array.from({ length: 5 }, () => startRun(node, dead)))
   await node.views.settled()
@@ -192,8 +193,27 @@ recovery('that was cut begins again: the worker is lost only when its runs have 
     (error: Error) => assert.is(error.message, 'the process dies here'),
   )
   await node.views.settled()
-  assert.is((await node.views.workers.get(dead))?.alive, true)
   await recover(node, [dead])
   assert.equal(await statuses(node, runs), ['failed worker_lost'])
 })
+
+recovery(
+  'marks the worker before its runs end, so one that continues meanwhile knows it',
+  async ({ node }) => {
+    const dead = await startWorker(node)
+    await startRun(node, dead)
+    await node.views.settled()
+    const facts = async () =>
+      (await Array.fromAsync(node.store.read(streamOf.worker(dead)))).map(({ event }) => event.type)
+    const before: string[][] = []
+    const handle = (async (...args: Parameters<typeof node.aggregates.streams.handle>) => {
+      before.push(await facts())
+      return node.aggregates.streams.handle(...args)
+    }) as typeof node.aggregates.streams.handle
+    const streams = { handle } as Node['aggregates']['streams']
+    const watched = { aggregates: { ...node.aggregates, streams }, views: node.views }
+    assert.is(await loseWorker(watched, { worker_id: dead }), 1)
+    assert.equal(before, [['WorkerStarted', 'WorkerLost']])
+  },
+)
 recovery.run()
