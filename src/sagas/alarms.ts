@@ -77,6 +77,7 @@ export class Alarms {
   }
 
   #ringDue(): void {
+    this.#look?.cancel()
     this.#look = undefined
     const now = this.#readClock()
     for (let left = RUNG_TOGETHER; left > 0; left--) {
@@ -120,13 +121,26 @@ export class Alarms {
 
 const isEarlier = (one: Alarm, other: Alarm): boolean => one.at < other.at
 
-/** Calls back after a pause; returns a function that prevents it. */
+/**
+ * Calls back after a pause; returns a function that prevents it. A job of node-schedule waits for an instant of the wall
+ * clock: when the clock is set back, it waits for as much longer. So a timer counts the time that passes, and whichever is
+ * first calls back. The job is due a millisecond later, because node-schedule cannot cancel a job that has found the clock
+ * set back.
+ */
 const wakeIn = (pauseMs: number, wake: () => void): (() => void) => {
-  if (pauseMs > 0 && virtualClock.isStopped) return onceMoved(wake)
-  const job = pauseMs > 0 ? schedule.scheduleJob(new Date(wallNow() + pauseMs), wake) : null
-  if (job) return () => job.cancel()
-  const immediate = setImmediate(wake) // node-schedule refuses instants in the past
-  return () => clearImmediate(immediate)
+  if (pauseMs <= 0) {
+    const immediate = setImmediate(wake)
+    return () => clearImmediate(immediate)
+  }
+  if (virtualClock.isStopped) return onceMoved(wake)
+  const due = wallNow() + pauseMs
+  // null when the instant has passed meanwhile
+  const job: schedule.Job | null = schedule.scheduleJob(new Date(due + 1), wake)
+  const timer = setTimeout(wake, Math.min(pauseMs, due - wallNow()))
+  return () => {
+    job?.cancel()
+    clearTimeout(timer)
+  }
 }
 
 /** While the clock stands still, only a move of it makes an alarm due. */

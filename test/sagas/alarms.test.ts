@@ -75,6 +75,22 @@ alarm('rings after the time that was left, when the clock is set back', async ()
   assert.is(alarms.size, 1)
   alarms.close()
 })
+alarm('rings after the time that was left, when the clock of the machine is set back', async () => {
+  const alarms = new Alarms()
+  const rung: string[] = []
+  alarms.set('soon', clock.now() + 100, () => void rung.push('soon'))
+  const machineNow = Date.now
+  Date.now = () => machineNow() - HOUR
+  try {
+    await until(() => rung.length > 0)
+    alarms.set('after', clock.now() + 10, () => void rung.push('after'))
+    await until(() => rung.length > 1)
+  } finally {
+    Date.now = machineNow
+    alarms.close()
+  }
+  assert.equal(rung, ['soon', 'after'])
+})
 alarm('of many rings in the order of time, also after many were moved and cleared', async () => {
   const alarms = new Alarms()
   const rung: number[] = []
