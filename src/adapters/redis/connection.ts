@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { Redis } from 'ioredis'
 import { AppError, messageOf } from '../../errors.ts'
 import { jittered, pauseAfter } from '../../loops/backoff.ts'
@@ -39,7 +40,8 @@ export class Connection {
       db,
       ...(username !== undefined && { username }),
       ...(password !== undefined && { password }),
-      ...(tls && { tls: { servername: host } }),
+      // TLS has no server name for an IP address, and Node.js refuses one. It checks the certificate against the address.
+      ...(tls && { tls: isIP(host) ? {} : { servername: host } }),
       lazyConnect: true,
       connectTimeout: CONNECT_TIMEOUT_MS,
       enableOfflineQueue: false, // C1
@@ -60,9 +62,13 @@ export class Connection {
       this.#lastError = undefined
       onReady()
     })
-    this.redis.on('close', () => {
+    const lost = (): void => {
       clearTimeout(this.#greeting)
       onLost(this.#lastError ? messageOf(this.#lastError) : 'it does not answer')
+    }
+    this.redis.on('close', lost)
+    this.redis.on('end', () => {
+      if (!this.#closed) lost() // Node.js refused to connect: ioredis reports no `close` and does not try again
     })
     this.#checks = setInterval(() => void this.#check(), CHECK_EVERY_MS).unref()
   }
