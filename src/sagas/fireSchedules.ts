@@ -196,6 +196,7 @@ const fire = async (deps: FireDeps, { scheduled }: Schedule, at: number): Promis
   if (at < directory.usedSince(env_id)) return null // the ticks before the end of an import are those of its source
   const project = directory.projectById(project_id)
   if (project && isPaused(project, scheduled.fn)) return null
+  if (project && at <= resumedMs({ project, fn: scheduled.fn })) return null // its alarm may be older than the pause
   if (now() - at > TOO_LATE_MS)
     return `It was due more than ${CATCH_UP_MS / 1000} s ago: the event store was unavailable, or the rate of the plan was used up`
   await fireTick(deps, tick)
@@ -229,7 +230,7 @@ const isSame = ({ since, scheduled: { build, project } }: Schedule, before: Sche
   project.network === before.scheduled.project.network
 
 /** When the schedule was resumed last, milliseconds since 1970; 0 if it never was. */
-const resumedMs = ({ project, fn }: Deployed): number =>
+const resumedMs = ({ project, fn }: Pick<Deployed, 'project' | 'fn'>): number =>
   Date.parse(pauseOf(project, fn)?.resumed_at ?? '') || 0
 
 /**

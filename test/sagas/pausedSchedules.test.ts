@@ -135,23 +135,37 @@ schedule('leaves the alarms of the other functions of its build', async ({ node 
   assert.equal(armed, ['minutely'])
 })
 
-schedule('starts nothing on a node that has not read of the pause yet', async ({ node }) => {
-  const directory = directoryOf(projectWith([]), projectWith([paused]))
+/** The runs that a tick requests on a node that read the log until `late` only after the tick was due. */
+const runsOf = async (node: Node, late: DirectoryProject, at: number): Promise<number> => {
+  const directory = directoryOf(projectWith([]), late)
   const { carryOut } = fireSchedules({ ...node, directory, logger: silent })
   const ticks = ticksOf('* * * * *', 'UTC')
   const project = projectWith([])
   const scheduled = { project, build: project.deployed, fn: minutely } as Schedule['scheduled']
   const one: Schedule = { schedule_id: newId(), ticks, since: now, scheduled }
-  const done = await carryOut({ schedule: one, at: clock.now() })
+  const done = await carryOut({ schedule: one, at })
   assert.is(done?.type, 'fired')
+  let runs = 0
   for await (const { events, caughtUp } of node.store.subscribe({ signal: node.signal })) {
-    assert.equal(
-      events.filter(({ event }) => event.type === 'RunRequested'),
-      [],
-    )
+    runs += events.filter(({ event }) => event.type === 'RunRequested').length
     if (caughtUp) break
   }
+  return runs
+}
+
+schedule('starts nothing on a node that has not read of the pause yet', async ({ node }) => {
+  assert.is(await runsOf(node, projectWith([paused]), clock.now()), 0)
 })
+
+schedule(
+  'starts nothing of its pause on a node that reads of pause and resumption together',
+  async ({ node }) => {
+    const resumed = projectWith([{ ...paused, resumed_at }])
+    assert.is(await runsOf(node, resumed, now - 1), 0)
+    assert.is(await runsOf(node, resumed, now), 0)
+    assert.is(await runsOf(node, resumed, now + 1), 1)
+  },
+)
 
 schedule('keeps its pause over a deployment, and over one without the function', async ({ node }) => {
   const signed = { correlation_id: 'test', env_id: 'env' }
