@@ -45,5 +45,23 @@ export const virtualClock = {
 /** The time of the machine, for timers. */
 export const wallNow = (): number => Date.now()
 
+/** An instant on both clocks of the machine. */
+export interface Instant {
+  readonly monotonic: number
+  readonly wall: number
+}
+
+export const instantNow = (): Instant => ({ monotonic: clock.monotonic(), wall: wallNow() })
+
+/**
+ * Milliseconds since an instant, by the clock that has moved further: the monotonic clock stands still while the machine is
+ * suspended, and the other one may be set back.
+ */
+export const elapsedMs = (
+  { monotonic, wall }: Instant,
+  monotonicNow = clock.monotonic(),
+  nowOfWall = wallNow(),
+): number => Math.max(monotonicNow - monotonic, nowOfWall - wall)
+
 /** Milliseconds since 1970 as ISO 8601 UTC. */
 export const isoOf = (ms: number): string => new Date(ms).toISOString()

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../boundedMap.ts'
-import { clock } from '../clock.ts'
+import { clock, elapsedMs, type Instant, wallNow } from '../clock.ts'
 import { AppError } from '../errors.ts'
 import { USE_RECORDED_EVERY_MS } from '../events/credential.ts'
 import { type Cursor, START } from '../events/event.ts'
@@ -33,6 +33,8 @@ interface Deps {
   readonly onUse: (credential: Credential) => Promise<unknown>
   /** By default the monotonic clock. */
   readonly monotonic?: () => number
+  /** By default the time of the machine. */
+  readonly wall?: () => number
 }
 
 const KNOWN = 10_000
@@ -64,11 +66,13 @@ const WATCHED: readonly EventType[] = [
 export class Authenticator {
   readonly #deps: Deps
   readonly #monotonic: () => number
+  readonly #wall: () => number
   readonly #known = new BoundedMap<string, Known>(KNOWN, KNOWN_BYTES)
   readonly #open = new OpenReplies()
   readonly #waiting = new Waiters()
   #position: Cursor | undefined
-  #trustedUntil = -Infinity
+  /** The time at which the watch last knew the whole log. */
+  #knewAll: Instant = { monotonic: -Infinity, wall: -Infinity }
   #asking: Promise<void> | undefined
   /** Counts endings: a credential that was loaded during an ending may be out of date and is not cached. */
   #endings = 0
@@ -76,6 +80,7 @@ export class Authenticator {
   constructor(deps: Deps) {
     this.#deps = deps
     this.#monotonic = deps.monotonic ?? (() => clock.monotonic())
+    this.#wall = deps.wall ?? wallNow
   }
 
   /**
@@ -85,7 +90,7 @@ export class Authenticator {
   async authenticate(token: string | undefined, mayProve?: () => void): Promise<Credential> {
     const parsed = token === undefined ? null : parseToken(token)
     if (!parsed) throw unauthorized()
-    if (this.#monotonic() > this.#trustedUntil) await this.#caughtUp()
+    if (!this.#isTrusted) await this.#caughtUp()
     const { kind, id, secret } = parsed
     const cached = this.#current(kind, id)
     const isProven = cached?.proven !== undefined && sameText(cached.proven, secret)
@@ -164,13 +169,19 @@ export class Authenticator {
     this.#waiting.release(position)
   }
 
-  /** Resolves when the watch has read everything that the log contains at the time of the call (A1). */
-  #caughtUp(): Promise<void> {
-    return (this.#asking ??= this.#ask().finally(() => (this.#asking = undefined)))
+  /** Whether the watch knew the whole log within the last second, also if the machine was suspended since (A1). */
+  get #isTrusted(): boolean {
+    return elapsedMs(this.#knewAll, this.#monotonic(), this.#wall()) <= TRUST_MS
+  }
+
+  /** Resolves when the watch has read everything that the log contained within the last second (A1). */
+  async #caughtUp(): Promise<void> {
+    await this.#asking // its look at the log may be older than the last second
+    if (!this.#isTrusted) await (this.#asking ??= this.#ask().finally(() => (this.#asking = undefined)))
   }
 
   async #ask(): Promise<void> {
-    const asked = this.#monotonic()
+    const asked = { monotonic: this.#monotonic(), wall: this.#wall() }
     const head = await this.#deps.store.head()
     if (this.#position === undefined || this.#position < head) {
       const late = AbortSignal.timeout(TOUCH_MS)
@@ -181,7 +192,7 @@ export class Authenticator {
           'The log cannot be read at the moment, so the credential cannot be checked',
         )
     }
-    this.#trustedUntil = asked + TRUST_MS
+    this.#knewAll = asked
   }
 
   /** The known credential, unless its API key was reloaded since (A3). */

@@ -1,4 +1,4 @@
-import { clock, wallNow } from '../clock.ts'
+import { elapsedMs, instantNow } from '../clock.ts'
 import type { Cursor } from '../events/event.ts'
 import { Backoff } from '../loops/backoff.ts'
 
@@ -24,7 +24,7 @@ interface Deps {
  */
 export class PauseWatch {
   readonly #deps: Deps
-  #seen = { monotonic: clock.monotonic(), wall: wallNow() }
+  #seen = instantNow()
   #checking: Promise<void> | undefined
   #isPausedAgain = false
 
@@ -46,9 +46,8 @@ export class PauseWatch {
   }
 
   #look(): void {
-    const now = { monotonic: clock.monotonic(), wall: wallNow() }
-    // The monotonic clock stands still while a machine is suspended.
-    const passed = Math.max(now.monotonic - this.#seen.monotonic, now.wall - this.#seen.wall)
+    const now = instantNow()
+    const passed = elapsedMs(this.#seen, now.monotonic, now.wall)
     this.#seen = now
     if (passed < PAUSED_MS) return
     this.#isPausedAgain = true

@@ -3,7 +3,7 @@ import { openHints } from '../../src/adapters/embedded/hints.ts'
 import { Authenticator } from '../../src/access/authenticator.ts'
 import type { Credential } from '../../src/access/credential.ts'
 import { useServiceKey } from '../../src/commands/credentials/useServiceKey.ts'
-import { clock } from '../../src/clock.ts'
+import { clock, wallNow } from '../../src/clock.ts'
 import { AppError, isAppError } from '../../src/errors.ts'
 import type { Permissions } from '../../src/events/org.ts'
 import { streamOf } from '../../src/events/streams.ts'
@@ -21,6 +21,8 @@ interface Context {
   node: Node
   /** Lets the nodes no longer trust the credentials that they know. */
   endTrust(): void
+  /** Suspends the machine of the nodes: their monotonic clock stands still. */
+  suspend(): void
   /** Another node: only the log informs it about the changes of the first one. */
   open(store?: EventStore): Authenticator
 }
@@ -31,6 +33,7 @@ nodes.before(async (context) => {
   const node = await openNode()
   const { views, aggregates, signal } = node
   let laterMs = 0
+  let suspendedMs = 0
   const open = (store = node.store): Authenticator => {
     const authenticator = new Authenticator({
       store,
@@ -39,11 +42,13 @@ nodes.before(async (context) => {
       hints: openHints(),
       onUse: (credential) => useServiceKey({ aggregates }, credential),
       monotonic: () => clock.monotonic() + laterMs,
+      wall: () => wallNow() + laterMs + suspendedMs,
     })
     void authenticator.watch(signal).catch(() => {})
     return authenticator
   }
-  Object.assign(context, { node, open, endTrust: () => (laterMs += 1100) })
+  const [endTrust, suspend] = [() => (laterMs += 1100), () => (suspendedMs += 60_000)]
+  Object.assign(context, { node, open, endTrust, suspend })
 })
 nodes.after(({ node }) => node.close())
 
@@ -174,41 +179,86 @@ nodes('that ended before their stream began do not get a stream', async ({ node,
   await until(() => gone.aborted)
 })
 
+/** A store whose subscriptions and heads can be held. A held head is that of before. */
+const holding = (store: EventStore) => {
+  const gates: (() => void)[] = []
+  const held = { subscriptions: false, heads: false }
+  const pass = (isHeld: boolean) => isHeld && new Promise<void>((resolve) => gates.push(resolve))
+  let heads = 0
+  return {
+    store: Object.assign(Object.create(store) as EventStore, {
+      head: async () => {
+        const head = await store.head()
+        heads++
+        await pass(held.heads)
+        return head
+      },
+      subscribe: async function* (options: Parameters<EventStore['subscribe']>[0]) {
+        for await (const batch of store.subscribe(options)) {
+          await pass(held.subscriptions)
+          yield batch
+        }
+      },
+    }),
+    held,
+    gates,
+    heads: () => heads,
+    release: () => {
+      held.subscriptions = held.heads = false
+      for (const open of gates.splice(0)) open()
+    },
+  }
+}
+
+for (const [when, end] of [
+  ['', 'endTrust'],
+  [' after the machine was suspended', 'suspend'],
+] as const)
+  nodes(
+    `wait while the log cannot be followed${when}, and are refused if it ended them meanwhile`,
+    async ({ node, open, ...ending }) => {
+      const { store, held, gates, heads, release } = holding(node.store)
+      const there = open(store)
+      const { api_key_id } = await newApiKey(node)
+      const session = await newSession(node, api_key_id)
+      assert.ok(isKnown(await asked(there, session.token)))
+      held.subscriptions = true
+      await revoke(node, api_key_id, session.session_id)
+      await until(() => gates.length > 0)
+      ending[end]()
+      const before = heads()
+      let answer: Credential | string | undefined
+      const asking = asked(there, session.token).then((outcome) => (answer = outcome))
+      await until(() => heads() > before || answer)
+      await new Promise(setImmediate) // enough for a caller that would not wait for the watch
+      assert.is(answer, undefined)
+      release()
+      await asking
+      assert.is(answer, 'unauthorized')
+    },
+  )
+
 nodes(
-  'wait while the log cannot be followed, and are refused if it ended them meanwhile',
-  async ({ node, open, endTrust }) => {
-    const { store } = node
-    const gates: (() => void)[] = []
-    let isHeld = false
-    let heads = 0
-    const there = open(
-      Object.assign(Object.create(store) as EventStore, {
-        head: () => store.head().finally(() => heads++),
-        subscribe: async function* (options: Parameters<EventStore['subscribe']>[0]) {
-          for await (const batch of store.subscribe(options)) {
-            if (isHeld) await new Promise<void>((resolve) => gates.push(resolve))
-            yield batch
-          }
-        },
-      }),
-    )
+  'are not trusted for a look at the log that began before the machine was suspended',
+  async ({ node, open, endTrust, suspend }) => {
+    const { store, held, gates, release } = holding(node.store)
+    const there = open(store)
     const { api_key_id } = await newApiKey(node)
     const session = await newSession(node, api_key_id)
     assert.ok(isKnown(await asked(there, session.token)))
-    isHeld = true
-    await revoke(node, api_key_id, session.session_id)
-    await until(() => gates.length > 0)
     endTrust()
-    const before = heads
-    let answer: Credential | string | undefined
-    const asking = asked(there, session.token).then((outcome) => (answer = outcome))
-    await until(() => heads > before)
-    await new Promise(setImmediate) // enough for a caller that would not wait for the watch
-    assert.is(answer, undefined)
-    isHeld = false
-    for (const open of gates) open()
-    await asking
-    assert.is(answer, 'unauthorized')
+    Object.assign(held, { heads: true, subscriptions: true })
+    const first = asked(there, session.token)
+    await until(() => gates.length > 0)
+    suspend()
+    await revoke(node, api_key_id, session.session_id)
+    const second = asked(there, session.token)
+    await until(() => gates.length > 1)
+    held.heads = false
+    gates.shift()?.() // the head of before the revocation
+    assert.ok(isKnown(await first))
+    release()
+    assert.is(await second, 'unauthorized')
   },
 )
 

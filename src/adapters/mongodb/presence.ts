@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { clock } from '../../clock.ts'
+import { clock, elapsedMs, type Instant, instantNow } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import type { CollectionSpec } from '../../ports/readModels.ts'
 import { droppedError } from '../shared/dropped.ts'
@@ -22,7 +22,7 @@ const exchangedError = (spec: CollectionSpec): AppError =>
 
 interface Seen {
   readonly row: VersionRow | null
-  readonly askedAt: number
+  readonly askedAt: Instant
 }
 
 /**
@@ -88,14 +88,14 @@ export class Presence {
 
   async #current(spec: CollectionSpec): Promise<Seen> {
     const known = await this.#seen.get(collectionName(spec))
-    const isFresh = known && clock.monotonic() - known.askedAt < ROW_MS
+    const isFresh = known && elapsedMs(known.askedAt) < ROW_MS
     return isFresh && known.row?.exchange === undefined ? known : this.#ask(spec)
   }
 
   /** Concurrent callers share one request. */
   #ask(spec: CollectionSpec): Promise<Seen> {
     const name = collectionName(spec)
-    const askedAt = clock.monotonic()
+    const askedAt = instantNow()
     const asked = this.#registry.row(spec).then((row) => ({ row, askedAt }))
     this.#seen.set(name, asked)
     asked.catch(() => {

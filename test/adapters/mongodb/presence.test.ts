@@ -1,0 +1,29 @@
+import * as assert from 'uvu/assert'
+import { Presence } from '../../../src/adapters/mongodb/presence.ts'
+import type { Registry, VersionRow } from '../../../src/adapters/mongodb/registry.ts'
+import { isAppError } from '../../../src/errors.ts'
+import { suite } from '../../support/suite.ts'
+
+const spec = { name: 'runs', version: 1, indexes: [] }
+const made: VersionRow = { _id: 'runs__v1', indexes: '[]', checkpoint: null, made: 'once' }
+
+const presence = suite('the presence of a version')
+
+presence('is proved again after the machine was suspended', async () => {
+  const machineNow = Date.now
+  let row: VersionRow | null = made
+  const registry = { row: () => Promise.resolve(row) }
+  const there = new Presence(registry as unknown as Registry)
+  const read = () => there.read(spec, () => Promise.resolve('documents')).catch((error: unknown) => error)
+  assert.is(await read(), 'documents')
+  try {
+    row = null // another node drops the version meanwhile
+    Date.now = () => machineNow() + 60_000
+    const failure = await read()
+    assert.ok(isAppError(failure), String(failure))
+  } finally {
+    Date.now = machineNow
+  }
+})
+
+presence.run()
