@@ -191,8 +191,15 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
 
 const DAY_SECONDS = 86_400
 
-/** The seconds for which a plan keeps the data of runs; null: for ever, also for an unknown plan. */
+/**
+ * Facts outlive their documents, so that a rebuild before their numbers are recorded still has them all. Documents stay until
+ * their whole day has passed the period of the plan, and until the sweep of every six hours after that. The rest is for
+ * slow sweeps and different clocks.
+ */
+const OUTLIVING_SECONDS = 36 * 3600
+
+/** The seconds for which the event store keeps the facts of runs under a plan; null: for ever, also for an unknown plan. */
 export const retentionOf = (plan: Plan | undefined): number | null => {
   const days = plan ? termsOf[plan].limits.call_retention_days : UNLIMITED
-  return days === UNLIMITED ? null : days * DAY_SECONDS
+  return days === UNLIMITED ? null : days * DAY_SECONDS + OUTLIVING_SECONDS
 }

@@ -51,20 +51,20 @@ const kept = (
 const created: DomainEvent = { type: 'StreamCreated', stream_id: 's' }
 const logged = (part: number): DomainEvent => ({ type: 'RunLogged', run_id: 'r', part, lines: [] })
 
-rule('a stream is kept for the time of the plan', () => {
-  kept(created, 'free', 7 * DAY)
-  kept(created, 'starter', 30 * DAY)
+rule('a stream is kept for the time of the plan, and for as long as its documents may remain', () => {
+  kept(created, 'free', 8.5 * DAY)
+  kept(created, 'starter', 31.5 * DAY)
 })
 rule('a stream without a limit is kept permanently', () => {
   kept(created, 'self_host', null)
   kept(created, undefined, null)
 })
 rule('the first part of the output of a run sets how long all of it is kept', () => {
-  kept(logged(0), 'free', 7 * DAY)
+  kept(logged(0), 'free', 8.5 * DAY)
   kept(logged(1), 'free', null)
 })
 rule('the first place of an expired fact sets how long the rest of its stream is kept', () => {
-  kept({ type: 'FactExpired' }, 'free', 7 * DAY)
+  kept({ type: 'FactExpired' }, 'free', 8.5 * DAY)
   kept({ type: 'FactExpired' }, 'free', null, { revision: 1 })
   kept({ type: 'FactExpired' }, undefined, 2 * DAY, { stream: streamOf.request('hash') })
 })
@@ -112,9 +112,28 @@ keeping('is set for each stream, by the plan of its organization, once', async (
   const starter = await streamUnder(node, 'starter')
   await until(() => told.length === 2)
   assert.equal(told, [
-    [free, 7 * 86_400],
-    [starter, 30 * 86_400],
+    [free, 8.5 * DAY],
+    [starter, 31.5 * DAY],
   ])
+})
+
+keeping('is set again for streams of an earlier version, which kept them for less time', async ({ node }) => {
+  const told: [string, number | null][] = []
+  const stream = await streamUnder(node, 'free')
+  for await (const delivery of node.store.consume('retentions', {
+    types: ['StreamCreated'],
+    signal: node.signal,
+  })) {
+    await node.store.expire(stream, 7 * DAY)
+    delivery.ack()
+    break
+  }
+  const store = forwarding(node.store, {
+    expire: (stream, seconds) => Promise.resolve(void told.push([stream, seconds])),
+  })
+  saga(node, store)
+  await until(() => told.length === 1)
+  assert.equal(told, [[stream, 8.5 * DAY]])
 })
 
 keeping('is set for the output of a run, once', async ({ node }) => {

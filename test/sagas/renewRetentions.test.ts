@@ -51,7 +51,7 @@ renewing('is that of the new plan, for every stream of the organization and no o
     changeOrg(node.deps, { org: slug, plan }, { correlation_id: 'c' })
   await change('starter')
   await until(() => set.size === 2)
-  assert.equal(set, new Map(streams.map((stream) => [stream, 30 * DAY])))
+  assert.equal(set, new Map(streams.map((stream) => [stream, 31.5 * DAY])))
   await change('self_host')
   await until(() => [...set.values()].every((seconds) => seconds === null))
   assert.is(set.size, 2)

@@ -8,7 +8,7 @@ type RunFold = Pick<Projection<RunDoc>, 'handles' | 'idsOf' | 'evolve'>
 
 /** The run as it was; undefined if it had not started. */
 export const runThen = async (past: Past, doc: RunDoc): Promise<RunDoc | undefined> =>
-  hadBegun(past, doc) ? (await fold(past, [doc])).get(doc.run_id) : undefined
+  (await runsThen(past, [doc]))[0]
 
 /** Those of the runs that had started, as they were. A run whose facts have expired is returned as it is. */
 export const runsThen = async (past: Past, docs: readonly RunDoc[]): Promise<readonly RunDoc[]> => {

@@ -9,9 +9,10 @@ type Views = CommandDeps['views']
 
 /**
  * The consumer group that sets the retention of each new stream. Its position is in no backup, because the retentions are
- * not either: after a restore, the group sets all of them again.
+ * not either: after a restore, the group sets all of them again. The name is new when the retention of a plan changes, so that
+ * existing streams get it too.
  */
-export const RETENTION_GROUP = 'retentions'
+export const RETENTION_GROUP = 'retentions-2'
 
 /** Streams that are not set a second time: the runs of a stream are usually close together. */
 const REMEMBERED = 10_000

@@ -62,6 +62,13 @@ past('of a run does not contain the other runs of its stream', async () => {
   assert.equal(then, doc)
 })
 
+past('of a run whose facts have expired is its present state, as in a list', async () => {
+  const [fact] = recorded([exampleOf.RunStarted])
+  const doc = fact && evolveRun(null, fact)
+  assert.ok(doc)
+  assert.equal(await runThen(pastOf({}), doc), doc)
+})
+
 const lists = suite('a past list of very many projects')
 
 lists('reads the streams of its page only, and leaves out those that were deleted by then', async () => {

@@ -4,6 +4,7 @@ import { isoOf, clock } from '../../../src/clock.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { Idempotency } from '../../../src/commands/idempotency.ts'
 import { expireCalls } from '../../../src/commands/orgs/expireCalls.ts'
+import { renewRetention } from '../../../src/commands/orgs/renewRetention.ts'
 import { changeOrg } from '../../../src/commands/orgs/changeOrg.ts'
 import { payloadsOf } from '../../../src/content/payloads.ts'
 import type { RunPlan } from '../../../src/events/run.ts'
@@ -14,6 +15,7 @@ import { termsOf } from '../../../src/plans/plans.ts'
 import { usageOf } from '../../../src/plans/usage.ts'
 import { Projectors } from '../../../src/projections/projectors.ts'
 import { runSeriesOf } from '../../../src/projections/runSeries.ts'
+import type { RunDoc } from '../../../src/projections/runs.ts'
 import { openViews } from '../../../src/projections/views.ts'
 import { forwarding } from '../../support/forwarding.ts'
 import { suite } from '../../support/suite.ts'
@@ -24,8 +26,11 @@ import { plantEnv } from '../plantEnv.ts'
 
 /** It is noon in the middle of a month, so that neither a day nor a month ends during these tests. */
 const { now: realNow } = clock
-const toNoon = Date.UTC(2026, 4, 15, 12) - realNow()
-clock.now = () => realNow() + toNoon
+const setClock = (ms: number): void => {
+  const ahead = ms - realNow()
+  clock.now = () => realNow() + ahead
+}
+setClock(Date.UTC(2026, 4, 15, 12))
 
 const node = await openCommands()
 const { deps, views, blobs, aggregates } = node
@@ -96,6 +101,9 @@ const openViewsAnew = async () => {
 }
 const planted = (plan: 'free' | 'starter' | 'self_host') => plantEnv(node, `o-${newId().slice(-12)}`, plan)
 
+/** The time from one sweep to the next. */
+const SWEEPS_MS = 6 * 3600_000
+
 /** The day of an instant. */
 const dayOf = (ms: number) => {
   const fromMs = Math.floor(ms / DAY_MS) * DAY_MS
@@ -133,7 +141,7 @@ expiry(
     for (const stream of [streamOf.stream(stream_id), streamOf.runLog(run_id)])
       assert.equal(
         set.filter(([name]) => name === stream),
-        [[stream, KEPT_DAYS * 86_400]],
+        [[stream, (KEPT_DAYS + 1.5) * 86_400]],
       )
   },
 )
@@ -196,6 +204,53 @@ expiry('count as before when the log has lost their facts and the read models ar
   assert.equal(await used(rebuilt), before)
   assert.equal(before.usage.runs_this_period, 3)
   await rebuilt.close()
+})
+
+expiry('keep their facts until their documents are removed and their numbers recorded', async () => {
+  const { env_id } = await planted('free')
+  const { org_id } = views.directory.env(env_id) ?? { org_id: '' }
+  const began = dayOf(today).fromMs
+  const isNoLongerKept = began + (KEPT_DAYS + 1) * DAY_MS
+  const state = async ({ views }: Pick<typeof node, 'views'>) => {
+    await views.settled()
+    const { total } = await runSeriesOf(views, { series: { env_id }, interval: 'day', ...dayOf(began) })
+    const page = { equal: { env_id }, sort: 'order', limit: 9, offset: 0 }
+    return { runs: (await views.runs.find(page)).items, events: (await views.events.find(page)).items, total }
+  }
+  try {
+    setClock(began)
+    await startRun(env_id, true)
+    await renewRetention(deps, { org_id })
+    const before = await state(node)
+    const run = before.runs[0] as RunDoc
+    assert.is(before.total.total_runs, 1)
+
+    const lastKept = isNoLongerKept - 1
+    setClock(lastKept)
+    await expireCalls(deps, { now: lastKept }) // the clock runs, so the day ends at once
+    for (const ms of [lastKept, isNoLongerKept + SWEEPS_MS]) {
+      setClock(ms)
+      await node.store.scavenge?.()
+      const rebuilt = await openViewsAnew()
+      assert.equal(await state(rebuilt), before, isoOf(ms))
+      await rebuilt.close()
+      const [first] = await Array.fromAsync(node.store.read(streamOf.stream(run.stream_id), { limit: 1 }))
+      assert.is(first?.revision, 0, 'a past state needs the first fact')
+    }
+
+    const rebuilt = await openViewsAnew()
+    await expireCalls({ ...deps, views: rebuilt.views }, { now: clock.now() })
+    setClock(isNoLongerKept + DAY_MS)
+    assert.ok(await node.store.isExpired(streamOf.stream(run.stream_id)))
+    await node.store.scavenge?.()
+    const last = await openViewsAnew()
+    for (const each of [rebuilt, last])
+      assert.equal(await state(each), { runs: [], events: [], total: before.total })
+    await rebuilt.close()
+    await last.close()
+  } finally {
+    setClock(today)
+  }
 })
 
 expiry('lose their large payloads, day by day', async () => {

@@ -220,7 +220,7 @@ transfer('keeps the revisions of a stream whose beginning has expired, and sets 
     (await facts(fresh, log)).map(({ event }) => event.type),
     ['FactExpired', 'RunLogged'],
   )
-  assert.equal([...set].sort(), [[log, 30 * 86_400] as const, [cut, 30 * 86_400] as const].sort())
+  assert.equal([...set].sort(), [[log, 31.5 * 86_400] as const, [cut, 31.5 * 86_400] as const].sort())
   const again = await importInto(fresh, await exported(aged))
   assert.is((await facts(fresh, cut)).length, moved.length)
   await importInto(later, await exported(aged, fresh))
