@@ -59,6 +59,10 @@ export interface Recorded<E extends DomainEvent = DomainEvent> extends NewEvent<
   readonly unreadable?: string
 }
 
+/** The time that follows the order of the log: for an imported fact, whose `at` is older, that of the import. */
+export const loggedAt = ({ at, metadata }: Pick<Recorded, 'at' | 'metadata'>): string =>
+  metadata.imported_at ?? at
+
 /** Returns whether a fact is of a type. */
 export const isOf = <Type extends EventType>(
   recorded: Recorded,

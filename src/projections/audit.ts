@@ -1,5 +1,5 @@
 import { AUDITED, isAudited, isOfRuns } from '../events/audited.ts'
-import type { Recorded } from '../events/event.ts'
+import { loggedAt, type Recorded } from '../events/event.ts'
 import type { ActorType } from '../events/actor.ts'
 import { redact, resourcesOf } from '../events/redact.ts'
 import type { DomainEvent } from '../events/index.ts'
@@ -51,7 +51,7 @@ export const audit: Projection<AuditDoc> = {
     const { type, ...data } = redact(event)
     const { actor = '', actor_type, ip = null, env_id = '' } = metadata
     const { imported_at, first_at = null } = metadata
-    const at = imported_at ?? recorded.at
+    const at = loggedAt(recorded)
     return {
       position: cursor,
       env_id,

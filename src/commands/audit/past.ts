@@ -1,6 +1,6 @@
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
-import type { Cursor, Recorded } from '../../events/event.ts'
+import { type Cursor, loggedAt, type Recorded } from '../../events/event.ts'
 import type { EventType } from '../../events/index.ts'
 import { streamOf } from '../../events/streams.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
@@ -146,10 +146,11 @@ export class Past {
   /** The time of the moment; for a position, that of the next fact, because only that one is known to be later. */
   async time(): Promise<string> {
     if ('time' in this.moment) return this.moment.time
-    return (await this.next())?.at ?? clock.iso()
+    const next = await this.next()
+    return next ? loggedAt(next) : clock.iso()
   }
 
-  /** The first fact after a position; undefined if there is none. */
+  /** The first fact after a position, without those of the installation; undefined if there is none. */
   async next(): Promise<Recorded | undefined> {
     if ('time' in this.moment) return undefined
     return firstAfter(this.#deps, this.moment.position)
@@ -193,14 +194,17 @@ export class Past {
   }
 }
 
+/** A restore stores the facts of the installation after all others, with their times, which are the oldest. */
 const firstAfter = async (
   { store }: Pick<PastDeps, 'store'>,
   after: Cursor,
 ): Promise<Recorded | undefined> => {
   const found = new AbortController()
   try {
-    for await (const { events, caughtUp } of store.subscribe({ after, signal: found.signal }))
-      if (events.length > 0 || caughtUp) return events[0]
+    for await (const { events, caughtUp } of store.subscribe({ after, signal: found.signal })) {
+      const next = events.find(({ stream }) => stream !== streamOf.installation)
+      if (next || caughtUp) return next
+    }
     return undefined
   } finally {
     found.abort()

@@ -1,5 +1,6 @@
 import type { Projection } from '../../projections/projection.ts'
 import { evolveRun, type RunDoc, runs } from '../../projections/runs.ts'
+import { loggedAt } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isBy } from './moment.ts'
 import type { Past } from './past.ts'
@@ -37,5 +38,5 @@ const startOf = ({ order }: Pick<RunDoc, 'order'>) => {
 export const orderBeyond = async (past: Past): Promise<string | undefined> => {
   if ('time' in past.moment) return `${past.moment.time}0`
   const next = await past.next()
-  return next && `${next.at}/${next.cursor}`
+  return next && `${loggedAt(next)}/${next.cursor}`
 }
