@@ -161,8 +161,9 @@ for (const engine of ['the embedded log', 'EventStoreDB', 'all engines of a clus
           () => follow(api(), '/env/subscribe', { lastId }).catch(unlessLimited),
           quiet,
         )
-        const expired = (await late.upTo('calls:expired')).at(-1)
-        assert.ok(String(expired?.data['before']) > new Date(beganMs).toISOString())
+        // The first service reports an earlier day if its sweep comes after the change of the plan.
+        const keptFrom = async () => String((await late.upTo('calls:expired')).at(-1)?.data['before'])
+        await until(async () => (await keptFrom()) > new Date(beganMs).toISOString())
         late.close()
         if (isEmbedded) {
           await until(
