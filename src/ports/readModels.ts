@@ -158,9 +158,10 @@ export interface ReadModels {
   drop(version: Version, isUnread: () => Promise<boolean>): Promise<void>
   /**
    * Puts the documents, indexes and checkpoint of one version in the place of those of another one: readers of `version` see either all documents of before or all of `by`. Then `by` does not exist. A query for which its documents have no index
-   * reads all of them. No writer of the two may be in use. After a crash, a repetition completes it; if `by` does not exist, nothing changes. With
-   * `isUnread`, nothing changes either while a node reads `by`: it is asked as in `drop`, and a crash may lose `by`.
-   * Resolves with whether no node read `by`.
+   * reads all of them. No writer of the two of this process may be in use. After a crash, a repetition completes it; if `by` does not exist, nothing changes. With
+   * `isUnread`, nothing changes either while a node reads `by`: it is asked as in `drop`, and a crash may lose `by`. On a
+   * server, nothing changes either if another node has gone on, so that documents would be lost: `version` contains later
+   * events, or `by` was created again. Resolves with false if nothing changed for one of these two reasons.
    */
   replace(version: Version, by: Version, isUnread?: () => Promise<boolean>): Promise<boolean>
   /** Fills new versions apart from the others. Absent on a server, which does not share the processors of this process. */

@@ -165,10 +165,17 @@ const replaceDocuments = async (deps: Deps, work: Work, signal: AbortSignal): Pr
     await refuseLate(deps, work)
     const lacking = await skippedOf(readModels, nameOf(shadow))
     await rebuilds.change(name, { state: 'replacing', position, lacking, ...found })
-    await readModels.replace(projection, shadow)
+    signal.throwIfAborted()
+    if (!(await readModels.replace(projection, shadow))) await again(work)
     await recordLacking(deps, projection, { position, lacking })
   })
   await end(work)
+}
+
+/** Another node projects the same read model, and the served documents are ahead. The new ones continue to follow the log. */
+const again = async ({ rebuilds, requested: { name } }: Work): Promise<never> => {
+  await rebuilds.change(name, ({ state }) => (state === 'replacing' ? { state: 'building' } : {}))
+  throw new AppError('unavailable', `Another node was ahead of the rebuild of ${name}`)
 }
 
 /** Two nodes work at the same time if one was paused. The other one may have moved the new documents to their place. */

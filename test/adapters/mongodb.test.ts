@@ -2,7 +2,7 @@ import { type Document, MongoClient } from 'mongodb'
 import * as assert from 'uvu/assert'
 import { commandOf, indexesOf } from '../../src/adapters/mongodb/queries.ts'
 import { serverOf } from '../../src/adapters/mongodb/server.ts'
-import { Registry } from '../../src/adapters/mongodb/registry.ts'
+import { Registry, type VersionRow } from '../../src/adapters/mongodb/registry.ts'
 import { StoredVersion } from '../../src/adapters/mongodb/storedVersion.ts'
 import { isAppError } from '../../src/errors.ts'
 import type { Query } from '../../src/ports/readModels.ts'
@@ -141,6 +141,63 @@ if (server) {
     assert.equal(await writer.find(inEnv), found)
     assert.not((await collectionsIn(client)).some((name) => name.endsWith('~former')))
   })
+
+  const shadow = { ...spec, name: 'runs~new' }
+  const both = async ({ readModels }: Context) => {
+    const doc = (at: number) => [{ id: 'a', doc: { env: 'x', at }, cursor: '1' }]
+    const served = await readModels.writer(spec)
+    await served.write(doc(1), '1')
+    await (await readModels.writer(shadow)).write(doc(2), '2')
+    return served
+  }
+
+  nodes('documents that another node has brought further are not replaced', async (context) => {
+    const { readModels, openAnother } = context
+    const served = await both(context)
+    const later = { env: 'x', at: 3 }
+    await (await (await openAnother()).writer(spec)).write([{ id: 'b', doc: later, cursor: '3' }], '3')
+    assert.is(await readModels.replace(spec, shadow), false)
+    assert.is((await readModels.reader(spec).find(inEnv)).total, 2)
+    assert.is((await readModels.reader(shadow).get('a'))?.['at'], 2)
+    await served.write([], '4')
+    assert.is(await served.checkpoint(), '4')
+  })
+
+  nodes('a writer of the former documents is refused, so that it folds its events again', async (context) => {
+    const { readModels, openAnother } = context
+    await both(context)
+    const other = await openAnother()
+    const former = await other.writer(spec)
+    assert.is(await readModels.replace(spec, shadow), true)
+    const error = await refused(former.write([], '3'))
+    assert.ok(isAppError(error, 'unavailable'), String(error))
+    assert.match(error.message, 'runs__v1 has other documents now')
+    const writer = await other.writer(spec)
+    assert.is(await writer.checkpoint(), '2')
+    await writer.write([], '3')
+  })
+
+  const rowsOf = ({ client }: Pick<Context, 'client'>) => client.db().collection<VersionRow>('versions')
+  const meanwhile = {
+    'another node begins to write': ({ openAnother }: Context) =>
+      openAnother().then((other) => other.writer(spec)),
+    'its new documents are built again': (context: Context) =>
+      rowsOf(context).updateOne({ _id: 'runs~new__v1' }, { $set: { made: 'again' } }),
+    'another node goes on': (context: Context) =>
+      rowsOf(context).updateOne({ _id: 'runs__v1' }, { $set: { checkpoint: '3' } }),
+  }
+  for (const [what, act] of Object.entries(meanwhile))
+    nodes(`an exchange that was announced does not take place if ${what}`, async (context) => {
+      const { readModels, client } = context
+      if (!(await isFerretDB1(client))) return
+      await both(context)
+      const replaced = readModels.replace(spec, shadow)
+      await until(async () => (await rowsOf(context).findOne({ _id: 'runs__v1' }))?.exchange)
+      await act(context)
+      assert.is(await replaced, false)
+      assert.is((await readModels.reader(spec).get('a'))?.['at'], 1)
+      assert.is((await readModels.reader(shadow).get('a'))?.['at'], 2)
+    })
 
   nodes(
     'a reader is refused when its version was dropped and built again',

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { AppError, isAppError } from '../../src/errors.ts'
 import { silent } from '../../src/logger.ts'
 import type { Doc } from '../../src/ports/readModels.ts'
@@ -6,6 +7,10 @@ import { nameOf, type Projection } from '../../src/projections/projection.ts'
 import { rebuildRequested } from '../../src/projections/rebuilding.ts'
 import { type RebuildDoc, Rebuilds } from '../../src/projections/rebuilds.ts'
 import { forgetSkipped, SkippedFacts } from '../../src/projections/skippedFacts.ts'
+import { engineUrl } from '../support/engines.ts'
+import { type Context, opened } from '../support/mongoReadModels.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import {
   any,
@@ -210,3 +215,51 @@ for (const lacks of ['new', 'former'])
   })
 
 rebuild.run()
+
+const server = engineUrl('mongodb')
+if (server) {
+  const nodes = suite<Engines & Context>('a rebuild on a node that was stopped')
+  nodes.before.each(async (context) => {
+    const store = openEventStore({ dir: tempDir() })
+    Object.assign(context, { store, stopping: new AbortController(), ...(await opened(server)) })
+  })
+  nodes.after.each(async ({ store, stopping, close }) => {
+    stopping.abort()
+    await close()
+    await store.close()
+  })
+
+  nodes('never replaces documents that another node has brought further', async (context) => {
+    const { store, readModels, openAnother } = context
+    await store.append('p', newEvents(life('p', 1)), 'none')
+    const resumed = Promise.withResolvers<void>()
+    let isStopped = false
+    const stopped = withWriter(readModels, ({ write }) => ({
+      async write(all, ...rest) {
+        if (all[0]?.doc?.['state'] === 'replacing' && !isStopped) {
+          isStopped = true
+          await resumed.promise
+        }
+        return write(all, ...rest)
+      },
+    }))
+    const first = await started({ ...context, readModels: stopped })
+    await request(readModels)
+    first.rebuilding()
+    await until(() => isStopped)
+
+    const other = await openAnother()
+    const { projectors } = await started({ ...context, readModels: other })
+    await store.append('q', newEvents(life('q', 2)), 'none')
+    await projectors.reach(NAME, await store.head())
+    const complete = await dump(other)
+    assert.is(complete.length, 2)
+    await until(async () => (await other.reader(any).checkpoint()) === (await store.head()))
+    resumed.resolve()
+    await ended(other)
+    assert.equal(await dump(other), complete)
+    assert.is(await other.reader(any).count(), 2)
+  })
+
+  nodes.run()
+}

@@ -89,7 +89,7 @@ class MongoReadModels implements ReadModels {
     }
     const open = () => this.#refuseClosed()
     const stored = sameIndexes(made.spec.indexes, spec.indexes) ? spec : made.spec
-    const version = new StoredVersion(this.#server, this.#registry, stored) // it remembers what this writer has read
+    const version = new StoredVersion(this.#server, this.#registry, stored, made.claimed) // it remembers what this writer has read
     return {
       ...this.#collection<D>(spec, { read: (work) => work(version), docs: () => version.docs() }),
       stored: async (ids) => this.#open(() => version.stored(ids) as Promise<Map<string, Stored<D>>>),

@@ -30,6 +30,8 @@ export interface VersionRow {
   readonly exchange?: Exchange
   /** Differs after each such exchange. */
   readonly exchanged?: string
+  /** Differs after each exchange on any server. Writers that were opened before it are refused. */
+  readonly claimed?: string
 }
 
 /** A created version. */
@@ -39,10 +41,27 @@ interface Registered {
   /** A crash has interrupted an exchange of its documents. */
   readonly isExchanging: boolean
   readonly made?: string
+  readonly claimed?: string
+}
+
+/** What a writer expects of a version. */
+interface Expected {
+  /** A checkpoint that it has stored; null if none. */
+  readonly known: Cursor | null
+  /** `claimed` of the row when it was opened. */
+  readonly claimed: string | undefined
 }
 
 /** The indexes with which a version was created. */
 export const declaredOf = ({ indexes, declared = indexes }: VersionRow): string => declared
+
+/** Why a writer is refused. */
+const lossOf = (row: VersionRow | null, claimed: string | undefined): string => {
+  if (!row) return 'was dropped'
+  return row.claimed === claimed
+    ? 'has lost writes, as by a restore or a rollback'
+    : 'has other documents now'
+}
 
 const parsed = (indexes: string): CollectionSpec['indexes'] =>
   JSON.parse(indexes) as CollectionSpec['indexes']
@@ -81,7 +100,7 @@ export class Registry {
 
   /**
    * Registers the version, and stops its removal. Resolves with the indexes of its collection, with those that it was
-   * first created with, and with `made` of its row.
+   * first created with, and with `made` and `claimed` of its row.
    */
   async register(spec: CollectionSpec): Promise<Registered> {
     const _id = collectionName(spec)
@@ -100,6 +119,7 @@ export class Registry {
       declared: parsed(declaredOf(stored)),
       isExchanging: stored.exchange !== undefined,
       ...(stored.made !== undefined && { made: stored.made }),
+      ...(stored.claimed !== undefined && { claimed: stored.claimed }),
     }
   }
 
@@ -125,16 +145,41 @@ export class Registry {
   }
 
   /**
-   * Moves the checkpoint forward, never back. `known`: a checkpoint that the caller has stored, null if none. Throws
-   * `unavailable` if the version was dropped, or if the server has lost that checkpoint: its projector restarts.
+   * Moves the checkpoint forward, never back. Throws `unavailable` if the version was dropped, if its documents were
+   * exchanged, or if the server has lost the known checkpoint: its projector restarts.
    */
-  async advance(version: Version, checkpoint: Cursor, known: Cursor | null = null): Promise<void> {
+  async advance(version: Version, checkpoint: Cursor, { known, claimed }: Expected): Promise<void> {
     const _id = collectionName(version)
-    const filter = known === null ? { _id } : { _id, checkpoint: { $gte: known } }
+    const filter = {
+      _id,
+      claimed: claimed ?? { $exists: false },
+      ...(known !== null && { checkpoint: { $gte: known } }),
+    }
     const { matchedCount } = await ask(() => this.#versions.updateOne(filter, { $max: { checkpoint } }))
     if (matchedCount > 0) return
-    const what = (await this.row(version)) ? 'has lost writes, as by a restore or a rollback' : 'was dropped'
-    throw new AppError('unavailable', `The read model ${_id} ${what}`)
+    throw new AppError('unavailable', `The read model ${_id} ${lossOf(await this.row(version), claimed)}`)
+  }
+
+  /** Sets the checkpoint to that of the documents that took the place of others, also back. */
+  async setCheckpoint(version: Version, checkpoint: Cursor): Promise<void> {
+    await ask(() => this.#versions.updateOne({ _id: collectionName(version) }, { $set: { checkpoint } }))
+  }
+
+  /**
+   * Permits that documents with this checkpoint take the place of those of a version, unless these contain later events.
+   * An exchange that was announced begins to move, unless it was cancelled. From then on, no writer that was opened before
+   * stores a later checkpoint. Resolves with whether it is permitted.
+   */
+  async claim(version: Version, checkpoint: Cursor | null, announced?: Exchange): Promise<boolean> {
+    const filter = {
+      _id: collectionName(version),
+      checkpoint: { $not: { $gt: checkpoint ?? START } },
+      ...(announced && { 'exchange.by': announced.by }),
+    }
+    const exchange = announced && { exchange: { ...announced, isMoving: true } }
+    const change = { $set: { claimed: newId(), ...exchange } }
+    const { matchedCount } = await ask(() => this.#versions.updateOne(filter, change))
+    return matchedCount > 0
   }
 
   /** Records how far an exchange of the documents is; null: it is complete. */
@@ -167,8 +212,9 @@ export class Registry {
     return deletedCount > 0 || (await this.row(version)) === null
   }
 
-  async remove(version: Version): Promise<void> {
-    await ask(() => this.#versions.deleteOne({ _id: collectionName(version) }))
+  /** Removes a row, unless its version was created again meanwhile. */
+  async remove({ _id, made }: VersionRow): Promise<void> {
+    await ask(() => this.#versions.deleteOne({ _id, ...(made !== undefined && { made }) }))
   }
 
   async source(): Promise<FoldedLog> {

@@ -36,8 +36,12 @@ export class StoredVersion {
   /** The newest checkpoint that this writer has stored. The next write continues only if the server still has it. */
   #advanced: Cursor | null = null
 
-  constructor(server: Server, registry: Registry, spec: CollectionSpec) {
+  readonly #claimed: string | undefined
+
+  /** `claimed`: of its row, for a writer. */
+  constructor(server: Server, registry: Registry, spec: CollectionSpec, claimed?: string) {
     this.spec = spec
+    this.#claimed = claimed
     this.#server = server
     this.#registry = registry
     this.#envelopeOf = enveloperOf(spec)
@@ -135,7 +139,8 @@ export class StoredVersion {
   ): Promise<void> {
     await Promise.all([this.#count(writes, changes), this.#put(summaries)])
     await this.#put(newestOf(writes))
-    await this.#registry.advance(this.spec, checkpoint, this.#advanced)
+    const expected = { known: this.#advanced, claimed: this.#claimed }
+    await this.#registry.advance(this.spec, checkpoint, expected)
     if (checkpoint > (this.#advanced ?? START)) this.#advanced = checkpoint
   }
 
