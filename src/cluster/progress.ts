@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Cursor, START } from '../events/event.ts'
 import { Backoff } from '../loops/backoff.ts'
 import type { Hints } from '../ports/hints.ts'
-import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
+import type { CollectionSpec, ReadModels, WritableCollection } from '../ports/readModels.ts'
 import type { Building, Progress } from '../projections/projectors.ts'
 import { Waiters } from '../projections/waiters.ts'
 
@@ -23,6 +23,8 @@ export class ProgressReporter {
   readonly #readModels: ReadModels
   readonly #hints: Hints
   readonly #moved = new Map<string, Cursor>()
+  /** The cursors of positions that were removed, by the name of the read model. */
+  readonly #removed = new Map<string, Cursor>()
   #wake: (() => void) | undefined
 
   constructor(readModels: ReadModels, hints: Hints) {
@@ -33,6 +35,18 @@ export class ProgressReporter {
   /** Whether a projector of any node has reported a position. None does before its read model is complete. */
   async hasReported(name: string): Promise<boolean> {
     return (await this.#readModels.reader<ProgressDoc>(progress).get(name)) !== null
+  }
+
+  /**
+   * Removes the position of a read model that is new or about to be dropped. Otherwise, one that is built again would pass
+   * for complete.
+   */
+  async forget(name: string): Promise<void> {
+    const collection = await this.#readModels.writer<ProgressDoc>(progress)
+    const stored = (await collection.stored([name])).get(name)
+    this.#moved.delete(name)
+    this.#removed.delete(name)
+    if (stored?.doc) await collection.write([{ id: name, doc: null, cursor: after(stored.cursor) }], START)
   }
 
   moved(name: string, position: Cursor): void {
@@ -46,14 +60,36 @@ export class ProgressReporter {
     signal.addEventListener('abort', () => this.#wake?.(), { once: true }) // one listener for all waits
     while (!signal.aborted) {
       if (this.#moved.size === 0) await new Promise<void>((resolve) => (this.#wake = resolve))
-      const writes = [...this.#moved].map(([id, position]) => ({ id, doc: { position }, cursor: position }))
+      const moved = [...this.#moved]
+      await this.#learnRemoved(collection, moved)
+      const writes = moved.map(([id, position]) => {
+        const removed = this.#removed.get(id) ?? START
+        return { id, doc: { position }, cursor: position > removed ? position : after(removed) }
+      })
       if (writes.length > 0) await collection.write(writes, START)
-      for (const { id, cursor } of writes) if (this.#moved.get(id) === cursor) this.#moved.delete(id)
+      for (const [id, position] of moved) if (this.#moved.get(id) === position) this.#moved.delete(id)
       const pauseMs = this.#hints.connected ? STORE_BESIDE_HINTS_MS : STORE_MS
       await delay(pauseMs, undefined, { signal }).catch(() => {})
     }
   }
+
+  /** A position that is reported again after its removal must win over it, also while the log does not grow. */
+  async #learnRemoved(
+    collection: WritableCollection<ProgressDoc>,
+    moved: readonly (readonly [name: string, position: Cursor])[],
+  ): Promise<void> {
+    const names = moved.map(([name]) => name).filter((name) => !this.#removed.has(name))
+    if (names.length === 0) return
+    const stored = await collection.stored(names)
+    for (const name of names) {
+      const { doc, cursor } = stored.get(name) ?? {}
+      this.#removed.set(name, doc === null && cursor !== undefined ? cursor : START)
+    }
+  }
 }
+
+/** A cursor after this one and before that of the next event. */
+const after = (cursor: Cursor): Cursor => `${cursor}~`
 
 /** Receives the positions of the projectors of all nodes from hints, and reads them when no hint arrives (I2). */
 export class ProgressReader implements Progress {

@@ -13,6 +13,8 @@ export interface Unread {
   readonly projectors: Pick<Projectors, 'replaces'>
   /** The names of the versions that living nodes read. */
   readonly namesRead: () => Promise<ReadonlySet<string>>
+  /** Removes the position that was reported of a version. Called before it is dropped: a crash must not leave the position. */
+  readonly forget?: (name: string) => Promise<void>
   /** A version is dropped after so many looks that found no reader, so that a node may restart meanwhile. */
   readonly looks: number
   readonly lookMs?: number
@@ -24,10 +26,14 @@ export interface Unread {
  * The documents of a rebuild that did not end go with the version that they were built for.
  */
 export const dropUnread = async (
-  { readModels, projectors, namesRead, looks, lookMs = LOOK_MS }: Unread,
+  { readModels, projectors, namesRead, forget = () => Promise.resolve(), looks, lookMs = LOOK_MS }: Unread,
   signal: AbortSignal,
 ): Promise<void> => {
-  const isUnread = async (version: Version) => !(await namesRead()).has(nameOf(servedOf(version)))
+  const isUnread = async (version: Version) => {
+    if ((await namesRead()).has(nameOf(servedOf(version)))) return false
+    await forget(nameOf(version)) // a node that keeps it meanwhile reports its position again
+    return true
+  }
   let unread = new Map<string, number>()
   while (!signal.aborted) {
     const names = await namesRead()

@@ -28,6 +28,8 @@ export interface ProjectorOptions {
   readonly onMoved: (name: string, position: Cursor) => void
   /** Whether the documents of a read model have contained the whole log once, on any node. */
   readonly wasComplete: (name: string) => Promise<boolean>
+  /** Called before a read model without documents is built. */
+  readonly onNew: (name: string) => Promise<void>
   /** Called when the read model continues without a fact. The error names the fact. */
   readonly onSkipped: (name: string, error: unknown) => void
   /** Called with a text that names a fact which this build cannot read, if `fill` finds one that no read model needs. */
@@ -69,6 +71,7 @@ export class Projector {
       lingerMs = () => LINGER_MS,
       pages,
       wasComplete = () => Promise.resolve(false),
+      onNew = () => Promise.resolve(),
       onMoved = () => {},
       onSkipped = () => {},
       onUnreadable = () => {},
@@ -76,7 +79,7 @@ export class Projector {
     }: { readModels: ReadModels; store: Pick<EventStore, 'subscribe'> } & Partial<ProjectorOptions>,
   ) {
     this.name = nameOf(projection)
-    this.#options = { lingerMs, pages, wasComplete, onMoved, onSkipped, onUnreadable, fill }
+    this.#options = { lingerMs, pages, wasComplete, onNew, onMoved, onSkipped, onUnreadable, fill }
     this.#projection = projection
     this.#readModels = readModels
     this.#log = store
@@ -152,7 +155,10 @@ export class Projector {
     const collection = await this.#readModels.writer(this.#projection)
     const skipped = await SkippedFacts.open(this.#readModels, this.name)
     const checkpoint = await collection.checkpoint()
-    if (checkpoint === null) await skipped.clear()
+    if (checkpoint === null) {
+      await skipped.clear()
+      await this.#options.onNew(this.name)
+    }
     const onSkipped = (error: unknown) => this.#options.onSkipped(this.name, error)
     const onStored = (position: Cursor) => {
       this.#stored = position

@@ -10,6 +10,8 @@ interface Deps {
   readonly logger: Pick<Logger, 'info'>
   /** The names of the versions that living nodes read; undefined if there is one node. */
   readonly namesRead?: () => Promise<ReadonlySet<string>>
+  /** Removes the position that was reported of a version. Called before its documents serve another one. */
+  readonly forget?: (name: string) => Promise<void>
   /** Those of another build, in tests. */
   readonly projections?: readonly Projection[]
 }
@@ -34,6 +36,7 @@ const serveEarlierOf = async (
     readModels,
     logger,
     namesRead = () => Promise.resolve(new Set()),
+    forget = () => Promise.resolve(),
     rebuilds,
     stored,
   }: Deps & { readonly rebuilds: Rebuilds; readonly stored: readonly Version[] },
@@ -48,8 +51,12 @@ const serveEarlierOf = async (
   if (!earlier || !(await isNew(readModels, projection, stored))) return
   const from_version = await foldedBy(rebuilds, earlier)
   if (from_version < (projection.servesFrom ?? projection.version - 1)) return
-  const isUnread = async () => !(await namesRead()).has(nameOf(earlier))
-  if (!(await isUnread()) || !(await isFilled(projection, earlier, readModels))) return
+  const isUnread = async () => {
+    if ((await namesRead()).has(nameOf(earlier))) return false
+    await forget(nameOf(earlier))
+    return true
+  }
+  if ((await namesRead()).has(nameOf(earlier)) || !(await isFilled(projection, earlier, readModels))) return
   await readModels.writer(projection)
   await rebuilds.request(name, { verify: false, from_version }) // first: documents of an earlier fold never stay
   const lacking = await skippedOf(readModels, nameOf(earlier))

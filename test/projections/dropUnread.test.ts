@@ -58,4 +58,18 @@ dropping('keeps what a read model lacks that begins during a look', async (conte
   assert.is(await (await SkippedFacts.open(readModels, nameOf(any))).count(), 1)
 })
 
+dropping('forgets the position of a version before the version is gone', async (context) => {
+  const { readModels, stopping } = context
+  await readModels.writer(any)
+  const projectors = { replaces: () => true }
+  const namesRead = () => Promise.resolve(new Set<string>())
+  const stored: boolean[] = []
+  const forget = async (name: string) => {
+    stored.push((await readModels.versions()).map(nameOf).includes(name))
+  }
+  run({ readModels, projectors, namesRead, forget }, stopping.signal)
+  await until(async () => !(await readModels.versions()).map(nameOf).includes(nameOf(any)))
+  assert.ok(stored.length > 0 && stored.every(Boolean))
+})
+
 dropping.run()

@@ -241,4 +241,17 @@ earlier('of a new installation do not exist', async ({ readModels }) => {
   assert.is(await rebuildOf(readModels), null)
 })
 
+earlier('lose the position that was reported of them before they serve another version', async (context) => {
+  const { store, readModels } = context
+  await store.append('p', newEvents(life('p', 0)), 'none')
+  await folded(context, any)
+  const forgotten: unknown[] = []
+  const forget = async (name: string) => {
+    forgotten.push(name, (await readModels.versions()).map(nameOf).includes(name))
+  }
+  await serveEarlier({ readModels, logger: silent, forget, projections: [raised] })
+  assert.equal(await versionsOf(readModels), [2])
+  assert.equal(forgotten, [nameOf(any), true])
+})
+
 earlier.run()

@@ -67,19 +67,22 @@ export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
   const progress = new ProgressReader({ readModels, hints }, signal)
   if (!projects) return { progress, projectors: null }
   const reporter = new ProgressReporter(readModels, hints)
+  const forget = (name: string) => reporter.forget(name)
   const projectors = new Projectors({
     ...base,
     lingerMs: () => (hints.connected ? LINGER_MS : LINGER_WITHOUT_HINTS_MS),
+    onNew: forget,
     onMoved: (name, position) => reporter.moved(name, position),
     wasComplete: (name) => reporter.hasReported(name),
   })
   hints.on('wanted', (name) => projectors.hurry(name))
   void keepGoing('The report of the positions of the read models', (until) => reporter.run(until), deps)
   const lease = `projectors ${projectors.names.join(' ')}`
-  const unread = { projectors, namesRead: () => namesReadBy({ readModels, liveness }), looks: LOOKS }
+  const namesRead = () => namesReadBy({ readModels, liveness })
+  const unread = { projectors, namesRead, forget, looks: LOOKS }
   const work = async (until: AbortSignal) => {
     const background = { ...deps, signal: until }
-    await serveEarlier({ readModels, logger, namesRead: unread.namesRead })
+    await serveEarlier({ readModels, logger, namesRead, forget })
     await Promise.all([
       projectors.run(until),
       dropping(unread, background),
