@@ -22,6 +22,13 @@ type BeatDoc = {
 /** What a node announces with its heartbeats. */
 type Announced = Omit<BeatDoc, 'count' | 'id'>
 
+/** An id in the heartbeats of this process. */
+interface Mine {
+  readonly announced: Omit<BeatDoc, 'count'>
+  /** Its first heartbeat. */
+  readonly first: PromiseWithResolvers<void>
+}
+
 /** A living node, as the others know it. */
 interface LivingNode {
   readonly node_id: string
@@ -40,11 +47,9 @@ const beats: CollectionSpec = { name: 'beats', version: 1, indexes: [] }
  */
 export class Liveness {
   readonly #readModels: ReadModels
-  /** The ids in the heartbeats of this process, and what each announces. */
-  readonly #mine = new Map<string, Omit<BeatDoc, 'count'>>()
+  readonly #mine = new Map<string, Mine>()
   /** The watched ids: the last count seen, and for how long it has not changed, milliseconds. */
   readonly #watched = new Map<string, { count: number; silentMs: number }>()
-  readonly #joined = Promise.withResolvers<void>()
   #count = 0
 
   constructor(readModels: ReadModels) {
@@ -53,10 +58,16 @@ export class Liveness {
 
   /**
    * Adds the id of a node or worker to the heartbeats of this process, from the next one on. A node announces the versions
-   * of read models that it reads, and what the operator wants to know about it.
+   * of read models that it reads, and what the operator wants to know about it. Resolves when a heartbeat with the id was
+   * stored: from then on, the others do not count it as lost, and know what it reads. Never rejects.
    */
-  join(id: string, announced?: Announced): void {
-    this.#mine.set(id, announced ? { id, ...announced } : {})
+  join(id: string, announced?: Announced): Promise<void> {
+    const mine = this.#mine.get(id) ?? {
+      announced: announced ? { id, ...announced } : {},
+      first: Promise.withResolvers<void>(),
+    }
+    this.#mine.set(id, mine)
+    return mine.first.promise
   }
 
   /** The living nodes. One that ended without leaving is among them for some seconds. */
@@ -65,15 +76,6 @@ export class Liveness {
     for await (const { id, host = '', roles = [] } of this.#readModels.reader<BeatDoc>(beats).scan())
       if (id !== undefined && !this.isLost(id)) found.push({ node_id: id, host, roles: [...roles] })
     return found.sort((a, b) => (a.host + a.node_id < b.host + b.node_id ? -1 : 1))
-  }
-
-  /** Resolves when a heartbeat was stored, or the signal aborts: from then on, the other nodes know what this one reads. */
-  async hasJoined(signal: AbortSignal): Promise<void> {
-    const aborted = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve()
-      signal.addEventListener('abort', () => resolve(), { once: true })
-    })
-    await Promise.race([this.#joined.promise, aborted])
   }
 
   /**
@@ -120,7 +122,6 @@ export class Liveness {
     let looked = clock.monotonic()
     while (!signal.aborted) {
       await this.#beat(collection)
-      this.#joined.resolve()
       const now = clock.monotonic()
       await this.#look(collection, Math.min(now - looked, 2 * BEAT_MS)) // M1
       looked = now
@@ -136,14 +137,16 @@ export class Liveness {
   async #beat(collection: WritableCollection<BeatDoc>, isLast = false): Promise<void> {
     if (this.#mine.size === 0) return
     const count = ++this.#count
+    const mine = [...this.#mine] // an id that joins during the write is not in it
     await collection.write(
-      [...this.#mine].map(([id, announced]) => ({
+      mine.map(([id, { announced }]) => ({
         id,
         doc: isLast ? null : { count, ...announced },
         cursor: cursorAt(count),
       })),
       START,
     )
+    if (!isLast) for (const [, { first }] of mine) first.resolve()
   }
 
   async #look(collection: WritableCollection<BeatDoc>, elapsedMs: number): Promise<void> {

@@ -73,8 +73,8 @@ export const openNode = async ({
 
   const node_id = newId()
   const liveness = isSolo(config) ? null : new Liveness(readModels)
+  const joined = liveness?.join(node_id, { reads: allNames, host: hostname(), roles: [...roles] })
   if (liveness) {
-    liveness.join(node_id, { reads: allNames, host: hostname(), roles: [...roles] })
     void keepGoing('The liveness', (until) => liveness.run(until), background)
     onClose(() => liveness.leave().catch(() => {})) // otherwise the other nodes notice only after a timeout
   }
@@ -103,7 +103,7 @@ export const openNode = async ({
     hasFirstKey &&
     (await patiently(() => ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey })))
 
-  if (liveness) await whileStarting(starting, liveness.hasJoined(signal)) // before the first read: no other node drops what this one reads
+  if (joined) await whileStarting(starting, joined) // before the first read: no other node drops what this one reads
   if (!liveness) await patiently(() => serveEarlier({ readModels, logger })) // a cluster decides it by liveness
   const { progress, projectors } = startProjecting(
     {

@@ -5,23 +5,32 @@ import { isAppError, messageOf } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff, type Pauses } from '../loops/backoff.ts'
+import { whileStarting } from '../loops/patience.ts'
 
 /** Pauses between attempts to register under a new id. */
 const PAUSES: Pauses = { firstMs: 100, longestMs: 2000 }
 
-/** The id with which a worker claims. It is registered in the log before the first claim (W5). */
+/**
+ * Receives an id before it is registered. Resolves when a heartbeat of it was stored; returns nothing if there are no
+ * heartbeats.
+ */
+export type OnIdentity = (worker_id: string) => Promise<void> | void
+
+/**
+ * The id with which a worker claims. Before the first claim, a heartbeat of it is stored, then it is registered in the log
+ * (W5). In this order, nobody sees a registered id without a heartbeat. An id without a registration owns no runs.
+ */
 export class Registration {
   readonly #deps: Pick<CommandDeps, 'aggregates'> & { readonly logger: Logger }
-  readonly #onIdentity: (worker_id: string) => void
+  readonly #onIdentity: OnIdentity
   #worker_id = newId()
   #isLost = false
   /** The id that is being registered, and whether the log says that it was declared lost meanwhile. */
   #next: { readonly worker_id: string; isLost: boolean } | undefined
 
-  /** `onIdentity` receives each id before it is registered. */
   constructor(
     deps: Pick<CommandDeps, 'aggregates'> & { readonly logger: Logger },
-    onIdentity: (worker_id: string) => void = () => {},
+    onIdentity: OnIdentity = () => {},
   ) {
     this.#deps = deps
     this.#onIdentity = onIdentity
@@ -47,16 +56,19 @@ export class Registration {
     return this.isCurrent(worker_id)
   }
 
-  /** Registers the id, or another one if it was declared lost before the reply arrived. */
-  async register(worker_id = this.#worker_id): Promise<void> {
-    for (let id = worker_id; !(await this.#tryRegister(id)); id = newId());
+  /**
+   * Registers the id, or another one if it was declared lost before the reply arrived. Rejects with `unavailable` if the
+   * signal aborts before a heartbeat is stored.
+   */
+  async register(signal: AbortSignal, worker_id = this.#worker_id): Promise<void> {
+    for (let id = worker_id; !(await this.#tryRegister(id, signal)); id = newId());
   }
 
   /** Resolves with false if the id cannot be used: recovery ends the runs that are claimed with it. */
-  async #tryRegister(worker_id: string): Promise<boolean> {
+  async #tryRegister(worker_id: string, signal: AbortSignal): Promise<boolean> {
     const next = { worker_id, isLost: false }
     this.#next = next
-    this.#onIdentity(worker_id)
+    await whileStarting(signal, Promise.resolve(this.#onIdentity(worker_id)))
     try {
       await startWorker(this.#deps, { worker_id, node: `${hostname()}/${process.pid}` })
     } catch (error) {
@@ -78,8 +90,9 @@ export class Registration {
     const backoff = new Backoff(PAUSES)
     while (!signal.aborted) {
       try {
-        return await this.register(worker_id)
+        return await this.register(signal, worker_id)
       } catch (error) {
+        if (signal.aborted) return
         logger.warn('The worker could not register under its new id and tries again', {
           worker_id,
           error: messageOf(error),

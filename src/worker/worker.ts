@@ -1,5 +1,6 @@
 import { IN_FLIGHT, MAX_CONCURRENT_RUNS } from './capacity.ts'
 import { setTimeout as delay } from 'node:timers/promises'
+import { clock } from '../clock.ts'
 import { PART_RUNS } from '../commands/events/planRuns.ts'
 import { requestedChildren } from '../commands/runs/requestedChildren.ts'
 import { storeRequest } from '../commands/runs/requestRun.ts'
@@ -23,7 +24,7 @@ import { HeldDeliveries, needsRoom } from './heldDeliveries.ts'
 import { LateEvents } from './lateEvents.ts'
 import { type Line, lineOfEvent, orgOf, othersOf } from './lines.ts'
 import { PauseWatch } from './pauseWatch.ts'
-import { Registration } from './registration.ts'
+import { type OnIdentity, Registration } from './registration.ts'
 import type { UntakenEvents } from './untakenEvents.ts'
 
 export interface WorkerOptions {
@@ -41,8 +42,8 @@ export interface WorkerOptions {
   readonly answeredMs?: number
   /** Pauses between the attempts to claim a delivery that fails because of a defect. */
   readonly claimPauses?: Pauses
-  /** Receives each id with which this worker claims; the heartbeats use that id. */
-  readonly onIdentity?: (worker_id: string) => void
+  /** Receives each id before this worker claims with it; the heartbeats use that id. Resolves when one was stored. */
+  readonly onIdentity?: OnIdentity
   /** Receives the reason when one of its loops stays stopped. */
   readonly onGivenUp?: (reason: string) => void
 }
@@ -70,8 +71,9 @@ const ROOMY = IN_FLIGHT / 4
  * W3: every claimed run ends: storing its end is retried until it succeeds or the worker dies.
  * W4: a claim whose append got no reply is found in the log, also when its event is delivered to another worker.
  * W5: a worker that was declared lost (for example after a pause) ends all claims of its old id. It claims again only when
- * its new id is registered, because recovery ends the runs of workers that are not. After a pause it claims nothing, and begins
- * no code that may start only once, until it has read in the log whether it was declared lost.
+ * its new id is registered, because recovery ends the runs of workers that are not. An id is registered only when a heartbeat
+ * of it is stored, because a worker that cannot store one is declared lost again. After a pause it claims nothing, and begins no
+ * code that may start only once, until it has read in the log whether it was declared lost.
  * W6: the events of an organization do not wait for those of another, and child runs do not wait for the runs that may wait
  * for them: deliveries of a line without room are held, and while they fill the window, the others' are claimed ahead of it.
  * W7: an event does not wait for a worker that is paused or does not hear: after some seconds, another worker takes it.
@@ -154,11 +156,12 @@ export class Worker implements Claimer {
     return this.isOpen && this.#executions.hasRoom(this.#deps.views.directory.orgIdOf(env_id))
   }
 
-  async start(): Promise<void> {
+  /** Rejects with `unavailable` if `starting` aborts before its id is registered. */
+  async start(starting = this.#stopping.signal): Promise<void> {
     const { store, logger } = this.#deps
     const signal = this.#stopping.signal
     this.#watched = await store.head()
-    await this.#registration.register()
+    await this.#registration.register(starting)
     const { onGivenUp } = this.#options
     const background = { signal, logger, onGivenUp }
     const watching = { ...background, signal: this.#drained.signal }
@@ -331,11 +334,18 @@ export class Worker implements Claimer {
   async #beginAgain(): Promise<void> {
     const { worker_id } = this
     const { signal } = this.#stopping
-    const next = signal.aborted ? 'it stops' : 'continuing with a new id'
-    this.#deps.logger.warn(`This worker missed its heartbeats and was declared lost; ${next}`, { worker_id })
+    const { logger } = this.#deps
+    const next = signal.aborted
+      ? 'it stops'
+      : 'it takes new work under a new id when its heartbeats are stored again'
+    logger.warn(`This worker missed its heartbeats and was declared lost; ${next}`, { worker_id })
+    const beganAt = clock.monotonic()
     const renewed = this.#registration.renew(signal)
     this.#executions.loseAll()
     await renewed
+    if (this.#registration.isLost) return
+    const lasted_ms = Math.round(clock.monotonic() - beganAt)
+    logger.info('This worker takes new work again, under a new id', { worker_id: this.worker_id, lasted_ms })
     this.#takeHeld()
   }
 

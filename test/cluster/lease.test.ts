@@ -22,7 +22,7 @@ interface Contender {
 const contender = (readModels: ReadModels): Contender => {
   const [node_id, liveness] = [newId(), new Liveness(readModels)]
   const [beating, holding] = [new AbortController(), new AbortController()]
-  liveness.join(node_id)
+  void liveness.join(node_id)
   const beats = liveness.run(beating.signal)
   let working = false
   let dead = false

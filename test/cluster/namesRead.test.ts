@@ -38,9 +38,9 @@ const LOOKS = 3
 const openNode = async ({ store, readModels }: Context, projection: Projection) => {
   const [node_id, liveness] = [newId(), new Liveness(readModels)]
   const [beating, working] = [new AbortController(), new AbortController()]
-  liveness.join(node_id, { reads: [nameOf(projection)] })
+  const joined = liveness.join(node_id, { reads: [nameOf(projection)] })
   const beats = liveness.run(beating.signal).catch(() => {}) // the engines close first if a test fails
-  await liveness.hasJoined(beating.signal)
+  await joined
   const projectors = new Projectors({ store, readModels, logger: silent, projections: [projection] })
   const projecting = projectors.run(working.signal)
   const unread = {
@@ -175,7 +175,7 @@ const rules = (upgrades: Suite<Context>): void => {
     const { readModels } = context
     const [node_id, liveness] = [newId(), new Liveness(readModels)]
     const [beating, holding] = [new AbortController(), new AbortController()]
-    liveness.join(node_id) // svc 0.1.0 announces nothing
+    void liveness.join(node_id) // svc 0.1.0 announces nothing
     const beats = liveness.run(beating.signal)
     const lease =
       'projectors runs@2 events@2 projects@1 builds@1 files@1 uploads@1 context_variables@1 orgs@2 envs@1 api_keys@2 sessions@1 service_keys@1 domains@1 workers@1 call_days@2 file_totals@1'

@@ -18,7 +18,7 @@ lost('ends its remaining runs as lost, and continues under a new id (W5)', async
   const node = await openNode()
   const build = await deployBuild(node)
   const ids: string[] = []
-  const { worker, held } = openWorker(node, { onIdentity: (worker_id) => ids.push(worker_id) })
+  const { worker, held } = openWorker(node, { onIdentity: (worker_id) => void ids.push(worker_id) })
   await worker.start()
   const [before, after] = [wanted(build), wanted(build)]
   await worker.take(before)
@@ -68,7 +68,7 @@ lost('claims nothing until its new id is registered, however long that takes (W5
   })
   const { worker, held } = openWorker(
     { ...node, aggregates: openAggregates(broken) },
-    { onIdentity: (worker_id) => ids.push(worker_id) },
+    { onIdentity: (worker_id) => void ids.push(worker_id) },
     broken,
   )
   await worker.start()
@@ -112,7 +112,7 @@ lost(
     })
     const { worker, held } = openWorker(
       { ...node, aggregates: openAggregates(broken) },
-      { onIdentity: (worker_id) => ids.push(worker_id) },
+      { onIdentity: (worker_id) => void ids.push(worker_id) },
       broken,
     )
     await worker.start()
@@ -158,7 +158,7 @@ lost('takes another id if the one that it registers was declared lost while it w
   })
   const { worker } = openWorker(
     { ...node, aggregates: openAggregates(slow) },
-    { onIdentity: (worker_id) => ids.push(worker_id) },
+    { onIdentity: (worker_id) => void ids.push(worker_id) },
     slow,
   )
   await worker.start()
@@ -167,6 +167,78 @@ lost('takes another id if the one that it registers was declared lost while it w
   await loseIt(node, ids[1] ?? '')
   await until(() => worker.isOpen)
   assert.equal(await lifeOf(node, worker.worker_id), ['WorkerStarted'])
+  await worker.stop({ drainMs: 10 })
+  await node.close()
+})
+
+/** A worker whose heartbeats are stored until `cutOff` is called, and again after `stored`. */
+const openCutOff = async (node: Node) => {
+  const ids: string[] = []
+  const stored = Promise.withResolvers<void>()
+  let isCutOff = false
+  const opened = openWorker(node, {
+    onIdentity: (worker_id) => {
+      ids.push(worker_id)
+      return isCutOff ? stored.promise : undefined
+    },
+  })
+  await opened.worker.start()
+  return { ...opened, ids, cutOff: () => void (isCutOff = true), stored: stored.resolve }
+}
+
+lost('claims nothing until a heartbeat of its new id is stored (W5)', async () => {
+  const node = await openNode()
+  const build = await deployBuild(node)
+  const { worker, held, ids, cutOff, stored } = await openCutOff(node)
+  cutOff()
+  await loseIt(node, worker.worker_id)
+  await until(() => ids.length === 2)
+  const run = wanted(build)
+  await storeRequest(node, run)
+  await node.views.settled() // it could register and claim meanwhile
+  assert.equal([worker.isOpen, worker.hasRoom('env')], [false, false])
+  assert.equal(await lifeOf(node, ids[1] ?? ''), [])
+  stored()
+  await until(() => held.length === 1)
+  const facts = await Array.fromAsync(node.store.read(streamOf.stream(run.plan.stream_id)))
+  assert.equal(
+    facts.filter((fact) => isOf(fact, 'RunStarted')).map(({ event }) => event.worker_id),
+    [ids[1]],
+  )
+  assert.equal([ids.length, await lifeOf(node, ids[1] ?? '')], [2, ['WorkerStarted']])
+  await worker.stop({ drainMs: 10 })
+  await node.close()
+})
+
+lost('takes no new id if it stops before a heartbeat of that id is stored (W5)', async () => {
+  const node = await openNode()
+  const { worker, ids, cutOff, stored } = await openCutOff(node)
+  cutOff()
+  await loseIt(node, worker.worker_id)
+  await until(() => ids.length === 2)
+  await worker.stop({ drainMs: 10 })
+  stored()
+  await deployBuild(node) // it could register meanwhile
+  assert.equal([worker.isOpen, worker.worker_id], [false, ids[0]])
+  assert.equal(await lifeOf(node, ids[1] ?? ''), [])
+  await node.close()
+})
+
+lost('does not start before a heartbeat of its id is stored, and can be stopped meanwhile (W5)', async () => {
+  const node = await openNode()
+  const stopping = new AbortController()
+  const asked = Promise.withResolvers<string>()
+  const { worker } = openWorker(node, {
+    onIdentity: (worker_id) => {
+      asked.resolve(worker_id)
+      return new Promise(() => {})
+    },
+  })
+  const started = worker.start(stopping.signal)
+  const id = await asked.promise
+  stopping.abort()
+  assert.is(await started.catch(({ code }: AppError) => code), 'unavailable')
+  assert.equal(await lifeOf(node, id), [])
   await worker.stop({ drainMs: 10 })
   await node.close()
 })
@@ -180,7 +252,7 @@ lost('returns the runs whose code has not begun, and may claim them again', asyn
   const ids: string[] = []
   const { worker, invocations } = openWorker(node, {
     begins: false,
-    onIdentity: (worker_id) => ids.push(worker_id),
+    onIdentity: (worker_id) => void ids.push(worker_id),
   })
   await worker.start()
   const run = wanted(build)

@@ -169,7 +169,7 @@ stopping('ends its runs when it is declared lost meanwhile, and takes no new id'
   const node = await openNode()
   const build = await deployBuild(node)
   const ids: string[] = []
-  const { worker, invocations } = openWorker(node, { onIdentity: (worker_id) => ids.push(worker_id) })
+  const { worker, invocations } = openWorker(node, { onIdentity: (worker_id) => void ids.push(worker_id) })
   await worker.start()
   await worker.take(wantedCall(build))
   await until(() => invocations.length === 1)

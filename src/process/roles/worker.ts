@@ -45,7 +45,7 @@ export const startWorker = async (
     },
   )
   if (!liveness) await node.patiently(() => loseEarlierWorkers(node))
-  await node.patiently(() => worker.start())
+  await node.patiently(() => worker.start(node.starting))
   if (liveness) takeOffers(worker, node.hints, { signal: node.signal, logger })
   node.onClose(() => worker.stop())
   return worker

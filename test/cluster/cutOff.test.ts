@@ -1,0 +1,99 @@
+import * as assert from 'uvu/assert'
+import { START } from '../../src/events/event.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { deploy, publish, type Run } from '../support/build.ts'
+import { namedUrl } from '../support/engines.ts'
+import { hostOf } from '../support/engineProxies.ts'
+import { openFaultProxy } from '../support/faultProxy.ts'
+import { installation, realEngines } from '../support/installation.ts'
+import { notHere } from '../support/notHere.ts'
+import { hasClusterEngines, standInForEventStore } from '../support/openCluster.ts'
+import { openLog } from '../support/openLog.ts'
+import { startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+/** A silent worker is declared lost after 6 s. */
+const PATIENT = { timeoutMs: 60_000, everyMs: 100 }
+/** A worker that could take the run again has taken it after this time. */
+const UNTAKEN_MS = 3000
+
+const JOBS = `
+import { setTimeout } from 'node:timers/promises'
+import { currentRun, fn } from 'svc'
+export const long = fn({ 'on-event': 'work' }, async ({ data }) => {
+  if (currentRun().attempt === 1) await setTimeout(600_000)
+  return data
+})
+`
+
+/** A node with the worker alone, which reaches MongoDB through a proxy, and a node with the other roles. */
+const openNodes = async () => {
+  const standIn = await standInForEventStore()
+  const env = realEngines(tempDir(), namedUrl)
+  const readModels = env['SVC_READ_MODELS'] ?? ''
+  const proxy = await openFaultProxy(hostOf(readModels, 27_017))
+  const others = await startServer({ env: { ...env, SVC_ROLES: 'api,projector,saga' } })
+  const worker = await startServer({
+    env: { ...env, SVC_READ_MODELS: proxy.url(readModels), SVC_ROLES: 'worker' },
+  })
+  const { store } = await openLog(readConfig(installation(tempDir(), env)))
+  return {
+    others,
+    proxy,
+    store,
+    async close() {
+      await worker.stop()
+      await others.stop()
+      await store.close()
+      await proxy.close()
+      await standIn?.stop()
+    },
+  }
+}
+
+const title = 'a worker that is cut off from MongoDB alone'
+if (!hasClusterEngines()) {
+  notHere(title, 'they need SVC_TEST_MONGODB and SVC_TEST_S3')
+} else {
+  const cut = suite(title, { timeoutMs: 180_000 })
+
+  cut('is lost once, and takes nothing until its heartbeats are stored again', async () => {
+    const { others, proxy, store, close } = await openNodes()
+    const { api, url } = others
+    const ending = new AbortController()
+    const lives: string[] = []
+    const types = ['WorkerStarted', 'WorkerLost'] as const
+    const following = (async () => {
+      for await (const { events } of store.subscribe({ after: START, types, signal: ending.signal }))
+        lives.push(...events.map(({ event }) => event.type))
+    })()
+    await deploy(api, 'jobs', { 'jobs.js': JOBS })
+    await publish(api, 'work', 7)
+    const runs = () => api.get<Run[]>('/runs?type=event')
+    await until(async () => (await runs()).length === 1, PATIENT)
+    proxy.refuse()
+    await until(() => lives.length === 2, PATIENT)
+    await until(async () => {
+      const { oldest_untaken_event_ms } = (await (await fetch(`${url}/readyz`)).json()) as {
+        oldest_untaken_event_ms: number
+      }
+      return oldest_untaken_event_ms >= UNTAKEN_MS
+    }, PATIENT)
+    assert.equal(lives, ['WorkerStarted', 'WorkerLost'])
+    await proxy.heal()
+    const again = await until(
+      async () => (await runs()).find(({ status }) => status === 'succeeded'),
+      PATIENT,
+    )
+    assert.equal([again.attempt, again.result], [2, 7])
+    await until(() => lives.length > 2)
+    assert.equal(lives, ['WorkerStarted', 'WorkerLost', 'WorkerStarted'])
+    ending.abort()
+    await following
+    await close()
+  })
+
+  cut.run()
+}

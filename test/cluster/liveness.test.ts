@@ -1,0 +1,77 @@
+import * as assert from 'uvu/assert'
+import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
+import { Liveness } from '../../src/cluster/liveness.ts'
+import { AppError } from '../../src/errors.ts'
+import { silent } from '../../src/logger.ts'
+import { keepGoing } from '../../src/loops/keepGoing.ts'
+import type { CollectionSpec, Doc, ReadModels } from '../../src/ports/readModels.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+/** Read models whose writes wait for `before`, which may reject. */
+const openSlow = (before: () => Promise<void>): ReadModels => {
+  const readModels = openReadModels({ dir: tempDir() })
+  const writer = readModels.writer.bind(readModels)
+  readModels.writer = async <D extends Doc>(spec: CollectionSpec) => {
+    const collection = await writer<D>(spec)
+    const write = collection.write.bind(collection)
+    collection.write = async (...written) => {
+      await before()
+      await write(...written)
+    }
+    return collection
+  }
+  return readModels
+}
+
+const heartbeats = suite('the heartbeats of an id')
+
+heartbeats('begin when one is stored, not when a write without them ends', async () => {
+  const writing = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let writes = 0
+  const readModels = openSlow(async () => writing[writes++]?.promise)
+  const liveness = new Liveness(readModels)
+  const ending = new AbortController()
+  const stored: string[] = []
+  void liveness.join('node').then(() => stored.push('node'))
+  const running = liveness.run(ending.signal)
+  await until(() => writes === 1)
+  void liveness.join('worker').then(() => stored.push('worker'))
+  writing[0]?.resolve()
+  await until(() => writes === 2)
+  assert.equal(stored, ['node'])
+  writing[1]?.resolve()
+  await liveness.join('worker')
+  assert.equal(stored, ['node', 'worker'])
+  ending.abort()
+  await running
+  await readModels.close()
+})
+
+heartbeats('begin when the read models answer again, however often they did not', async () => {
+  let refused = 0
+  let answers = false
+  const readModels = openSlow(async () => {
+    if (answers) return
+    refused++
+    throw new AppError('unavailable', 'the read models do not answer')
+  })
+  const liveness = new Liveness(readModels)
+  const ending = new AbortController()
+  let isStored = false
+  const joined = liveness.join('worker').then(() => void (isStored = true))
+  const running = keepGoing('The liveness', (until) => liveness.run(until), {
+    signal: ending.signal,
+    logger: silent,
+  })
+  await until(() => refused > 1)
+  assert.not(isStored)
+  answers = true
+  await joined
+  ending.abort()
+  await running
+  await readModels.close()
+})
+
+heartbeats.run()
