@@ -28,3 +28,13 @@ export interface StoredLog {
    */
   rowsAfter(after: number, length: number): readonly StoredRow[]
 }
+
+/** The gaps in the streams of a backup. A segment of it may contain facts from before the scavenge of later ones. */
+export interface StreamGaps {
+  /** Receives each row once, in the order of the log. */
+  note(row: StoredRow): void
+  /** Returns a row without the facts before the last gap of their stream: they are older than those that expired. */
+  without(row: StoredRow): StoredRow
+  /** Releases what only `note` needs. */
+  close(): void
+}

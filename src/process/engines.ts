@@ -18,6 +18,7 @@ import type { Exposition, Metric } from '../ports/metrics.ts'
 import type { Probed } from '../ports/probe.ts'
 import type { RateLimiter } from '../ports/rateLimiter.ts'
 import type { ReadModels } from '../ports/readModels.ts'
+import type { StreamGaps } from '../ports/storedLog.ts'
 import type { Tracer } from '../ports/tracer.ts'
 
 /** Exported for dataDir.ts, because only this file imports adapters. */
@@ -145,6 +146,10 @@ export const openStore = async (
 /** Creates an embedded log from a backup. */
 export const createRestoredLog = async (file: string): Promise<RestoredLog> =>
   (await import('../adapters/embedded/eventStore/restoredLog.ts')).createRestoredLog(file)
+
+/** Opens what finds and removes the facts before gaps in the streams of a backup. */
+export const openStreamGaps = async (): Promise<StreamGaps> =>
+  (await import('../adapters/embedded/eventStore/streamGaps.ts')).openStreamGaps()
 
 /** Loads what reads the facts in a row of a backup. */
 export const openRowReader = async () => {

@@ -14,13 +14,14 @@ import { join } from 'node:path'
 import type { OnProgress } from '../backup/makeBackup.ts'
 import type { Manifest } from '../backup/manifest.ts'
 import { openBackup, type ReadBackup } from '../backup/readBackup.ts'
+import { openRestoredRows } from '../backup/restoredRows.ts'
 import { adviceFor, isOfFullDisk } from '../disk/fullDisk.ts'
 import { isBelowFile, isMissing, syncFileNow, syncFolderNow } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { StoredRow } from '../ports/storedLog.ts'
 import { MasterKeys } from '../secrets/masterKeys.ts'
 import { lockDataDir, noDirectory, ownerOf, RESTORING } from './dataDir.ts'
-import { createRestoredLog, openBlobs } from './engines.ts'
+import { createRestoredLog, openBlobs, openStreamGaps } from './engines.ts'
 import { masterKeysIn, SECRETS_FILE } from './secretsFile.ts'
 
 /** Characters of rows in one transaction of the log. */
@@ -189,7 +190,8 @@ interface Restoring {
 }
 
 const restoreLog = async (backup: ReadBackup, { dataDir, onProgress }: Restoring): Promise<void> => {
-  const { segments, position } = backup.manifest
+  const { position } = backup.manifest
+  const restored = await openRestoredRows(backup, await openStreamGaps())
   const log = await createRestoredLog(join(dataDir, 'log.db'))
   let rows: StoredRow[] = []
   let length = 0
@@ -201,12 +203,11 @@ const restoreLog = async (backup: ReadBackup, { dataDir, onProgress }: Restoring
     length = 0
   }
   try {
-    for (const segment of segments)
-      for await (const { first, count, text } of backup.rows(segment)) {
-        rows.push({ first, count, text: text.toString('utf8') })
-        length += text.length
-        if (length >= BATCH_LENGTH) flush()
-      }
+    for await (const row of restored()) {
+      rows.push(row)
+      length += row.text.length
+      if (length >= BATCH_LENGTH) flush()
+    }
     flush()
     log.finish(await backup.consumers())
   } catch (error) {

@@ -1,13 +1,14 @@
 import type { OnProgress } from '../backup/makeBackup.ts'
 import type { Manifest } from '../backup/manifest.ts'
 import { openBackup, type ReadBackup } from '../backup/readBackup.ts'
+import { openRestoredRows } from '../backup/restoredRows.ts'
 import { checkUnused, restoreFacts, unhandledIn } from '../commands/installation/restoreFacts.ts'
 import { markRestoring, restoringInto, unmarkRestoring } from '../commands/installation/restoringBlob.ts'
 import { AppError } from '../errors.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import { type Config, isEmbeddedUrl } from './config.ts'
-import { openBlobs, openReadModels, openRowReader, openStore } from './engines.ts'
+import { openBlobs, openReadModels, openRowReader, openStore, openStreamGaps } from './engines.ts'
 import { checkBackupKey } from './restoreDataDir.ts'
 
 interface Given {
@@ -60,9 +61,9 @@ export const restoreEngines = async ({ dir, config, onProgress }: Given): Promis
 
 const openFacts = async (backup: ReadBackup) => {
   const factsIn = await openRowReader()
+  const rows = await openRestoredRows(backup, await openStreamGaps())
   return async function* () {
-    for (const segment of backup.manifest.segments)
-      for await (const { first, text } of backup.rows(segment)) yield* factsIn(first, text.toString('utf8'))
+    for await (const { first, text } of rows()) yield* factsIn(first, text)
   }
 }
 

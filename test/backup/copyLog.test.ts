@@ -2,14 +2,22 @@ import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import { parseRow } from '../../src/adapters/embedded/eventStore/logRows.ts'
+import { createRestoredLog } from '../../src/adapters/embedded/eventStore/restoredLog.ts'
+import { openStreamGaps } from '../../src/adapters/embedded/eventStore/streamGaps.ts'
 import { prepareFolder } from '../../src/backup/backupFolder.ts'
 import { copyLog } from '../../src/backup/copyLog.ts'
-import type { Segment } from '../../src/backup/manifest.ts'
+import type { Manifest, Segment } from '../../src/backup/manifest.ts'
+import { checkedRows } from '../../src/backup/readBackup.ts'
+import { openRestoredRows } from '../../src/backup/restoredRows.ts'
 import { framesIn } from '../../src/backup/rowFrames.ts'
 import { readRows } from '../../src/commands/backups/readRows.ts'
+import { unhandledIn } from '../../src/commands/installation/restoreFacts.ts'
 import { isAppError } from '../../src/errors.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
+import type { StoredRow } from '../../src/ports/storedLog.ts'
 import { fact, facts, failureOf } from '../contracts/eventStore/facts.ts'
+import { exampleOf } from '../events/examples.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -33,6 +41,8 @@ const copied = (dir: string, store: EventStore, known: readonly Segment[] = []):
     onPosition: () => {},
   })
 }
+
+const publishedFact = { ...fact('env', ''), event: exampleOf.EventPublished }
 
 const scavenged = async (store: EventStore, stream: string): Promise<void> => {
   await store.expire(stream, 0)
@@ -65,6 +75,60 @@ copy('continues a backup whose last row has lost events since then', async () =>
     ],
   )
   await store.close()
+})
+
+/** The restored rows of a backup that kept the beginning of `gone`, whose later facts are removed. */
+const withoutLaterFacts = async (isContinued: boolean): Promise<readonly StoredRow[]> => {
+  const [dir, store] = [newDir(), openEventStore({ dir: tempDir() })]
+  await store.append('kept', facts('env', 1), 'none')
+  const large = 'x'.repeat(5 << 20) // so that the segment is not written again
+  await store.append('gone', [publishedFact, fact('env', large)], 'none')
+  const known = await copied(dir, store)
+  await store.append('gone', facts('env', 2), 1)
+  await store.append('kept', facts('env', 2, 1), 0)
+  await scavenged(store, 'gone')
+  if (isContinued) {
+    await store.expire('gone', null)
+    await store.append('gone', facts('env', 1), 3)
+    await store.scavenge?.()
+  }
+  const segments = await copied(dir, store, known)
+  await store.close()
+  assert.is(segments.length, 2)
+  const manifest = { segments } as unknown as Manifest
+  const rows = await openRestoredRows(
+    { manifest, rows: (segment) => checkedRows(dir, segment) },
+    openStreamGaps(),
+  )
+  return Array.fromAsync(rows())
+}
+
+for (const isContinued of [false, true])
+  copy(
+    `restores no beginning of a stream whose later facts were removed${isContinued ? ' before it continued' : ''}`,
+    async () => {
+      const rows = await withoutLaterFacts(isContinued)
+      const dir = tempDir()
+      const log = createRestoredLog(join(dir, 'log.db'))
+      log.append(rows)
+      log.finish([])
+      const store = openEventStore({ dir })
+      const revisionsOf = async (stream: string) =>
+        (await Array.fromAsync(store.read(stream))).map(({ revision }) => revision)
+      assert.equal(await revisionsOf('gone'), isContinued ? [4] : [])
+      assert.equal(await revisionsOf('kept'), [0, 1, 2])
+      const { revision } = await store.append('gone', facts('env', 1), isContinued ? 4 : 3)
+      assert.is(revision, isContinued ? 5 : 4)
+      await store.close()
+    },
+  )
+
+copy('leaves nothing unhandled of a stream whose later facts were removed', async () => {
+  const rows = await withoutLaterFacts(false)
+  const restored = async function* () {
+    for (const { first, text } of rows) yield* parseRow(first, text).events
+  }
+  assert.is((await unhandledIn(restored())).size, 0)
 })
 
 copy('writes a small last segment again without the events that were removed', async () => {

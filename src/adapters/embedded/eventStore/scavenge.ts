@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { StoredRow } from '../../../ports/storedLog.ts'
 import type { Slices } from '../../../loops/slices.ts'
 import type { Recent } from '../../shared/recent.ts'
-import { rowText } from './checksum.ts'
 import type { Log } from './log.ts'
-import { type Element, elementsIn, elementTextsIn, isEntry } from './logRows.ts'
+import { type Element, elementsIn, isEntry } from './logRows.ts'
+import { type Removed, withoutThem } from './shrunkRow.ts'
 import type { StreamIndex } from './streamIndex.ts'
 
 /** Pause after a write, milliseconds: each write syncs the log, and appends wait for it. */
@@ -23,12 +23,7 @@ interface Store {
 }
 
 /** An event to remove, or what is left of one. */
-interface Gone {
-  readonly stream: string
-  readonly revision: number
-  readonly position: number
-  /** Whether it is the newest of its stream, so that its stream and revision stay. */
-  readonly isNewest: boolean
+interface Gone extends Removed {
   readonly isEvent: boolean
 }
 
@@ -116,33 +111,6 @@ const goneOf = (
     position++
   }
   return gone
-}
-
-/** Returns a row without events, at the same positions (V1). */
-const withoutThem = (
-  { first, count, text }: StoredRow,
-  elements: readonly Element[],
-  gone: readonly Gone[],
-): StoredRow => {
-  const goneAt = new Map(gone.map((each) => [each.position, each]))
-  const texts = elementTextsIn(text)
-  const left: string[] = []
-  let [position, holes] = [first, 0]
-  const keep = (kept: string) => {
-    if (holes > 0) left.push(String(holes))
-    holes = 0
-    left.push(kept)
-  }
-  for (const [i, element] of elements.entries()) {
-    const here = typeof element === 'number' ? undefined : goneAt.get(position)
-    if (typeof element === 'number') holes += element
-    else if (!here) keep(texts[i] as string)
-    else if (here.isNewest) keep(JSON.stringify([here.stream, here.revision])) // V2
-    else holes++
-    position += typeof element === 'number' ? element : 1
-  }
-  if (holes > 0) left.push(String(holes))
-  return { first, count, text: rowText(first, left, count) }
 }
 
 /** The oldest revision that each stream still has (V3). */

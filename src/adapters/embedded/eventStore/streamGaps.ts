@@ -1,0 +1,45 @@
+import { DatabaseSync } from 'node:sqlite'
+import type { StoredRow, StreamGaps } from '../../../ports/storedLog.ts'
+import { rows } from '../sqlite.ts'
+import { isIntact } from './checksum.ts'
+import { elementsIn } from './logRows.ts'
+import { type Removed, withoutThem } from './shrunkRow.ts'
+
+/** The heads of all streams are in a temporary file of SQLite, so only streams with a gap use memory. */
+export const openStreamGaps = (): StreamGaps => {
+  const db = new DatabaseSync('')
+  db.exec('CREATE TABLE heads (stream TEXT PRIMARY KEY, revision INTEGER) WITHOUT ROWID; BEGIN')
+  const head = rows<[revision: number]>(db.prepare('SELECT revision FROM heads WHERE stream = ?'))
+  const setHead = db.prepare('INSERT OR REPLACE INTO heads VALUES (?, ?)')
+  /** By stream: the position of the first fact after its last gap. */
+  const gaps = new Map<string, number>()
+  return {
+    note(row) {
+      if (!isIntact(row.first, row.count, row.text)) return // the restored log refuses it
+      const heads = new Map<string, number>()
+      for (const { stream, revision, position } of placesIn(row)) {
+        const before = heads.get(stream) ?? head.get(stream)?.[0]
+        if (before !== undefined && revision !== before + 1) gaps.set(stream, position)
+        heads.set(stream, revision)
+      }
+      for (const [stream, revision] of heads) setHead.run(stream, revision)
+    },
+    without(row) {
+      if (gaps.size === 0) return row
+      const gone = placesIn(row).filter(({ stream, position }) => position < (gaps.get(stream) ?? 0))
+      return gone.length === 0 ? row : withoutThem(row, elementsIn(row.text), gone)
+    },
+    close: () => db.close(),
+  }
+}
+
+/** The facts of a row, and what is left of removed ones. */
+const placesIn = ({ first, text }: StoredRow): readonly Removed[] => {
+  const places: Removed[] = []
+  let position = first
+  for (const element of elementsIn(text)) {
+    if (typeof element === 'number') position += element
+    else places.push({ stream: element[0], revision: element[1], position: position++, isNewest: false })
+  }
+  return places
+}
