@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { StoredRow, StreamGaps } from '../../../ports/storedLog.ts'
 import { rows } from '../sqlite.ts'
 import { isIntact } from './checksum.ts'
-import { elementsIn } from './logRows.ts'
+import { type Element, elementsIn } from './logRows.ts'
 import { type Removed, withoutThem } from './shrunkRow.ts'
 
 /** The heads of all streams are in a temporary file of SQLite, so only streams with a gap use memory. */
@@ -33,13 +33,21 @@ export const openStreamGaps = (): StreamGaps => {
   }
 }
 
-/** The facts of a row, and what is left of removed ones. */
+/** The facts of a row, and what is left of removed ones. A damaged row of an earlier version, which has no checksum, shows none. */
 const placesIn = ({ first, text }: StoredRow): readonly Removed[] => {
   const places: Removed[] = []
   let position = first
-  for (const element of elementsIn(text)) {
+  for (const element of readableIn(text)) {
     if (typeof element === 'number') position += element
     else places.push({ stream: element[0], revision: element[1], position: position++, isNewest: false })
   }
   return places
+}
+
+const readableIn = (text: string): readonly Element[] => {
+  try {
+    return elementsIn(text)
+  } catch {
+    return []
+  }
 }
