@@ -123,14 +123,15 @@ sweep('ends uploads whose time is over, and no others', async ({ node, files, de
 sweep('aborts uploads that a crash left behind in the blobs', async ({ node, dying, deps }) => {
   const upload_id = await begin(dying, 'left')
   await abortUpload(dying, { upload_id }, cause)
-  await node.blobs.createUpload('builds/elsewhere')
+  for (const key of ['builds/p/zip', 'payloads/e/day/value', 'replies/e/day/key', 'elsewhere/kept'])
+    await node.blobs.createUpload(key) // of large values, which their process stored in parts
   await removeOrphans(deps, { now: clock.now() + DAY_MS })
-  assert.is((await Array.fromAsync(node.blobs.listUploads())).length, 2)
+  assert.is((await Array.fromAsync(node.blobs.listUploads())).length, 5)
   await removeOrphans(deps, { now: clock.now() + 3 * DAY_MS })
   const left = await Array.fromAsync(node.blobs.listUploads())
   assert.equal(
     left.map(({ key }) => key),
-    ['builds/elsewhere'],
+    ['elsewhere/kept'],
   )
 })
 
