@@ -11,6 +11,26 @@ export const withDeadline = async <T>(ms: number, work: Promise<T>, late: () => 
   }
 }
 
+/**
+ * Settles as the work does, or rejects with `gone()` when the signal aborts; default: its reason. The work then continues, and
+ * its result is dropped.
+ */
+export const unlessAborted = async <T>(
+  signal: AbortSignal,
+  work: Promise<T>,
+  gone: () => unknown = () => signal.reason,
+): Promise<T> => {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const giveUp = () => reject(gone())
+  signal.addEventListener('abort', giveUp)
+  if (signal.aborted) giveUp()
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+  }
+}
+
 /** Settles as the work does, or with undefined after `ms`. The process may end while it waits. */
 export const atMost = async <T>(ms: number, work: Promise<T>): Promise<T | undefined> => {
   const { promise, resolve } = Promise.withResolvers<undefined>()

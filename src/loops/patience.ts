@@ -1,6 +1,7 @@
 import { AppError, isAppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff } from './backoff.ts'
+import { unlessAborted } from './deadline.ts'
 
 /** Repeats a step until it is not refused as `unavailable`. Any other failure is that of the step. */
 export type Patiently = <T>(step: () => Promise<T>) => Promise<T>
@@ -46,16 +47,7 @@ export const demandStarting = (signal: AbortSignal): void => {
 }
 
 /** Settles as the work does, or rejects when the start is given up. The work then continues, and its result is dropped. */
-export const whileStarting = async <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const giveUp = () => reject(givenUp())
-  signal.addEventListener('abort', giveUp)
-  if (signal.aborted) giveUp()
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', giveUp)
-  }
-}
+export const whileStarting = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
+  unlessAborted(signal, work, givenUp)
 
 const givenUp = (): AppError => new AppError('unavailable', 'The service was stopped while it started')

@@ -1,5 +1,6 @@
 import { beginRun } from '../commands/runs/beginRun.ts'
 import { type ByteBudget, holding } from '../loops/byteBudget.ts'
+import { unlessAborted } from '../loops/deadline.ts'
 import type { HostCall, Outcome } from '../ports/runtime.ts'
 import { contentBytes, SHARED_LOSSES } from './capacity.ts'
 import type { ClaimedRun, Execution, ExecutionDeps } from './execution.ts'
@@ -28,7 +29,10 @@ export interface InvokeDeps extends ExecutionDeps {
   readonly sure: () => Promise<void> | undefined
 }
 
-/** Gives a run to a child, serves its host calls, and returns its outcome. Throws if the run cannot begin. */
+/**
+ * Gives a run to a child, serves its host calls, and returns its outcome. Throws if the run cannot begin, and at once if it
+ * is cancelled or returned meanwhile: it may be claimed here again, also while an engine does not answer.
+ */
 export const invokeRun = async (
   deps: InvokeDeps,
   { inHand, cause, callCause, worker_id, execution }: ClaimedRun,
@@ -39,7 +43,7 @@ export const invokeRun = async (
   const { plan, org_id } = execution
   const { signal } = execution.cancel
   const traceparent = execution.span?.traceparent ?? plan.traceparent
-  const build = await laneOf(deps, { env_id, org_id }, plan)
+  const build = await unlessAborted(signal, laneOf(deps, { env_id, org_id }, plan))
   const kept = new KeptPayloads(payloads)
   const under = {
     kept,

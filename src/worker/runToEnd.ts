@@ -51,13 +51,14 @@ export const runToEnd = async (deps: RunToEndDeps, claimed: ClaimedRun): Promise
   if (execution.span) endSpan(execution.span, end.outcome)
 }
 
-/** An outage before its code has begun is no outcome. */
+/** Before its code has begun, an abort ends the run whatever else failed, and an outage is no outcome. */
 const failedWith = (
   { plan, hasBegun, cancel }: Execution,
   error: unknown,
   logger: Logger,
 ): Outcome | undefined => {
-  if (!hasBegun && !cancel.signal.aborted && isRetryable(error)) return undefined
+  if (!hasBegun && cancel.signal.aborted) return CANCELLED
+  if (!hasBegun && isRetryable(error)) return undefined
   const about = { run_id: plan.run_id, signal: cancel.signal, logger }
   return { status: 'failed', error: failureOf(withoutInside(error, about)) }
 }

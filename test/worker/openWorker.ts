@@ -25,11 +25,12 @@ const holdingRuntime = (begins: boolean) => {
     invoke: (invocation) =>
       new Promise((resolve) => {
         const { signal } = invocation
+        const error = { code: 'cancelled', message: 'The run was cancelled' }
+        if (signal.aborted) return resolve({ status: 'failed', error })
         held.push(resolve)
         invocations.push(invocation)
         if (begins) invocation.onStart?.()
-        const cancelled = { code: 'cancelled', message: 'The run was cancelled' }
-        signal.addEventListener('abort', () => resolve({ status: 'failed', error: cancelled }))
+        signal.addEventListener('abort', () => resolve({ status: 'failed', error }))
       }),
     inspect: () => Promise.resolve({ ok: true, functions: [] }),
     forget: () => Promise.resolve(),

@@ -6,8 +6,10 @@ import { streamOf } from '../../src/events/streams.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { AppError } from '../../src/errors.ts'
 import { storeRequest } from '../../src/commands/runs/requestRun.ts'
+import { returnRun } from '../../src/commands/runs/returnRun.ts'
+import { newId } from '../../src/ids.ts'
 import { forwarding } from '../support/forwarding.ts'
-import { type Node, openNode } from '../support/openNode.ts'
+import { cause, type Node, openNode } from '../support/openNode.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { deployBuild, openWorker, wanted } from './openWorker.ts'
@@ -272,5 +274,70 @@ lost('returns the runs whose code has not begun, and may claim them again', asyn
   await worker.stop({ drainMs: 10 })
   await node.close()
 })
+
+/** Views whose first answer about a build is held until `answer` is called. */
+const holdingBuilds = ({ views }: Node) => {
+  const { promise, resolve: answer } = Promise.withResolvers<void>()
+  const seen = { asked: 0 }
+  const build = { env_id: cause.env_id, hash: 'a'.repeat(64) }
+  const get = async () => {
+    if (++seen.asked === 1) await promise
+    return build
+  }
+  const builds = { ...views.builds, get } as unknown as Node['views']['builds']
+  return { views: { ...views, builds }, seen, answer }
+}
+
+/** A store that counts the claims that its worker has begun to execute, and those that it has seen in the log. */
+const countingClaims = ({ store }: Node) => {
+  const claims = { acknowledged: 0, seen: 0 }
+  const counting = forwarding(store, {
+    async *consume(...args) {
+      for await (const { event, ack, ...delivery } of store.consume(...args)) {
+        const counted = () => {
+          ack()
+          claims.acknowledged++
+        }
+        yield { ...delivery, event, ack: counted }
+      }
+    },
+    async *subscribe(options) {
+      for await (const batch of store.subscribe(options)) {
+        yield batch
+        claims.seen += batch.events.filter(({ event }) => event.type === 'RunStarted').length
+      }
+    },
+  })
+  return { store: counting, claims }
+}
+
+lost(
+  'executes a run that it claims again while the build of the first claim is still being read',
+  async () => {
+    const node = await openNode()
+    const { project_id } = await deployBuild(node)
+    const ids: string[] = []
+    const { views, seen, answer } = holdingBuilds(node)
+    const { store, claims } = countingClaims(node)
+    const { worker, invocations } = openWorker(
+      { ...node, views },
+      { onIdentity: (worker_id) => ids.push(worker_id) },
+      store,
+    )
+    await worker.start()
+    const run = wanted({ project_id, build_id: newId() }) // its build is not deployed
+    const { plan } = run
+    await storeRequest(node, run)
+    await until(() => seen.asked === 1)
+    await loseIt(node, ids[0] ?? '')
+    await returnRun(node, { plan, worker_id: ids[0] ?? '' }, cause) // as recovery does
+    await until(() => claims.acknowledged === 2 && claims.seen === 2)
+    answer()
+    await until(() => invocations.length === 1)
+    assert.equal((await node.typesIn(plan.stream_id)).slice(2), ['RunStarted', 'RunRequested', 'RunStarted'])
+    await worker.stop({ drainMs: 10 })
+    await node.close()
+  },
+)
 
 lost.run()
