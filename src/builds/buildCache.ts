@@ -77,7 +77,8 @@ export class BuildCache {
 
   /**
    * Resolves with the real path of the unpacked build, which is fetched when it is missing. Concurrent callers
-   * share one fetch. Rejects with `not_found`, `unavailable` or, for a zip we refuse, `bad_request`.
+   * share one fetch. Rejects with `unavailable`, also while its zip is missing or damaged, because that was accepted before; with
+   * `bad_request` for a zip we refuse.
    */
   ensure(build: BuildRef): Promise<string> {
     const { hash } = build
@@ -153,7 +154,9 @@ export class BuildCache {
     }
     await this.#inTemporary(async (temporary) => {
       const zipFile = join(temporary.path, 'build.zip')
-      await this.#download(build, zipFile)
+      await this.#download(build, zipFile).catch((error: unknown) => {
+        throw lostZip(build, error)
+      })
       const { dir: unpacked } = await this.#unpack(zipFile, temporary)
       await this.#keep(unpacked, dir, build)
     })
@@ -308,6 +311,14 @@ export class BuildCache {
       return this.#deps.blobs.get(oldBuildKey(build.hash))
     }
   }
+}
+
+/** The error of a build whose zip the blobs do not return as it was stored: they may return it later. */
+const lostZip = (build: BuildRef, error: unknown): unknown => {
+  if (!isAppError(error) || (error.code !== 'not_found' && error.code !== 'bad_request')) return error
+  const state = error.code === 'not_found' ? 'missing' : `damaged (${error.message})`
+  const text = `The zip of build ${build.build_id} is ${state}: restore ${buildKey(build)} in the blobs, or deploy another build and delete this one`
+  return new AppError('unavailable', text, { cause: error })
 }
 
 /** Bytes of a directory tree on the disk. */

@@ -88,7 +88,7 @@ export const invokeRun = async (
     onStart: () => {
       execution.hasBegun = true
       deps.meter.started(execution.claimedAt)
-      deps.outage.over()
+      deps.outage.over(signal)
     },
     timeoutMs: plan.timeout ?? deps.runTimeoutMs,
     alone: (plan.lost_with_process ?? 0) >= SHARED_LOSSES,

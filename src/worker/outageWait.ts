@@ -1,4 +1,5 @@
-import { messageOf } from '../errors.ts'
+import { BoundedMap } from '../boundedMap.ts'
+import { messageOf, reasonOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff } from '../loops/backoff.ts'
 
@@ -12,11 +13,17 @@ interface Delayed {
   readonly signal: AbortSignal
 }
 
-/** Runs wait here while builds or inputs cannot be read. An outage is logged once. */
+/** Number of reasons that are remembered as logged. */
+const REASONS = 1024
+
+/**
+ * Runs wait here while builds or inputs cannot be read. Each reason is logged once, until a run that it delayed begins or no run
+ * is delayed: the zip of one build may be missing for long, while the runs of others begin.
+ */
 export class OutageWait {
   readonly #logger: Logger
-  #isLogged = false
-  readonly #pauses = new WeakMap<AbortSignal, Backoff>()
+  readonly #logged = new BoundedMap<string, true>(REASONS)
+  readonly #delayed = new Map<AbortSignal, { readonly backoff: Backoff; readonly reason: string }>()
 
   constructor(logger: Logger) {
     this.#logger = logger
@@ -24,19 +31,31 @@ export class OutageWait {
 
   /** Resolves after the next pause of the run. */
   async pause({ run_id, signal }: Delayed, error: unknown): Promise<void> {
-    if (!this.#isLogged)
+    const reason = reasonFor(error)
+    if (!this.#logged.get(reason))
       this.#logger.warn('The build or the input of a run cannot be read; runs wait until it can', {
         run_id,
         error: messageOf(error),
       })
-    this.#isLogged = true
-    const backoff = this.#pauses.get(signal) ?? new Backoff(OUTAGE_PAUSES)
-    this.#pauses.set(signal, backoff)
+    this.#logged.set(reason, true)
+    const backoff = this.#delayed.get(signal)?.backoff ?? new Backoff(OUTAGE_PAUSES)
+    this.#delayed.set(signal, { backoff, reason })
     await backoff.pause({ signal, ref: false })
   }
 
-  /** A run has begun, so the outage is over. */
-  over(): void {
-    this.#isLogged = false
+  /** The run begins, so what delayed it is over. */
+  over(signal: AbortSignal): void {
+    const delayed = this.#delayed.get(signal)
+    if (delayed) this.#logged.delete(delayed.reason)
+    this.leave(signal)
+  }
+
+  /** The run waits no more, whether it begins or not. */
+  leave(signal: AbortSignal): void {
+    if (this.#delayed.delete(signal) && this.#delayed.size === 0) this.#logged.clear()
   }
 }
+
+/** Equal for all attempts during one outage: the message of an error of the system may contain a path of one attempt. */
+const reasonFor = (error: unknown): string =>
+  reasonOf(error instanceof Error && error.cause !== undefined ? error.cause : error)

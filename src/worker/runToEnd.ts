@@ -38,7 +38,9 @@ export const runToEnd = async (deps: RunToEndDeps, claimed: ClaimedRun): Promise
       if (!outcome) await waitForEndOfOutage(deps, execution, error)
     }
   }
-  const { reason } = execution.cancel.signal
+  const { signal } = execution.cancel
+  deps.outage.leave(signal)
+  const { reason } = signal
   const isReturned = !execution.hasBegun && (reason === RETURNED || reason === LOST)
   if (outcome.status === 'failed' && reason === LOST) outcome = { status: 'lost', error: LOST }
   if (isReturned) deps.forget(plan.run_id)

@@ -95,15 +95,15 @@ cache('removes leftovers of a process that died, at the start', async () => {
   await until(() => existsSync(join(cacheDir, 'builds')) && readdirSync(join(cacheDir, 'tmp')).length === 0)
 })
 
-cache('refuses bytes that do not match the hash', async () => {
+cache('reports bytes that do not match the hash', async () => {
   const { blobs, bytes, cache } = await setUp()
   blobs.add({ hash: 'b'.repeat(64), bytes })
-  assert.is(await codeOf(cache.ensure(refOf('b'.repeat(64)))), 'bad_request')
+  assert.is(await codeOf(cache.ensure(refOf('b'.repeat(64)))), 'unavailable')
 })
 
 cache('reports a missing zip and an invalid hash', async () => {
   const { cache } = await setUp()
-  assert.is(await codeOf(cache.ensure(refOf('c'.repeat(64)))), 'not_found')
+  assert.is(await codeOf(cache.ensure(refOf('c'.repeat(64)))), 'unavailable')
   assert.is(await codeOf(cache.ensure(refOf('../../etc'))), 'bad_request')
 })
 

@@ -192,7 +192,7 @@ invoke('rejects with the code of the error that prevented loading the build', as
     await invoke('a/b', { build: { ...build, hash: 'a'.repeat(64) } })
     assert.unreachable()
   } catch (error) {
-    assert.is((error as { code?: string }).code, 'not_found')
+    assert.is((error as { code?: string }).code, 'unavailable')
   }
 })
 

@@ -91,8 +91,9 @@ export const deployBuild = async (
   { aggregates, views }: Node,
   env_id = cause.env_id,
   functions: FunctionSpec[] = [],
+  hash = 'a'.repeat(64),
 ) => {
-  const build = { build_id: newId(), project_id: newId(), hash: 'a'.repeat(64), functions }
+  const build = { build_id: newId(), project_id: newId(), hash, functions }
   const project = streamOf.project(build.project_id)
   await aggregates.projects.handle(
     project,
