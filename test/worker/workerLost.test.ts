@@ -321,7 +321,7 @@ lost(
     const { store, claims } = countingClaims(node)
     const { worker, invocations } = openWorker(
       { ...node, views },
-      { onIdentity: (worker_id) => ids.push(worker_id) },
+      { onIdentity: (worker_id) => void ids.push(worker_id) },
       store,
     )
     await worker.start()
