@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ReadModels, Version } from '../ports/readModels.ts'
+import type { ReadModels } from '../ports/readModels.ts'
+import { freeVersion, type Readers } from './freeVersion.ts'
 import { nameOf } from './projection.ts'
 import type { Projectors } from './projectors.ts'
 import { servedOf } from './shadow.ts'
@@ -8,13 +9,9 @@ import { forgetSkipped } from './skippedFacts.ts'
 /** Pauses between looks for versions that no node reads, milliseconds. */
 const LOOK_MS = 5000
 
-export interface Unread {
+export interface Unread extends Readers {
   readonly readModels: ReadModels
   readonly projectors: Pick<Projectors, 'replaces'>
-  /** The names of the versions that living nodes read. */
-  readonly namesRead: () => Promise<ReadonlySet<string>>
-  /** Removes the position that was reported of a version. Called before it is dropped: a crash must not leave the position. */
-  readonly forget?: (name: string) => Promise<void>
   /** A version is dropped after so many looks that found no reader, so that a node may restart meanwhile. */
   readonly looks: number
   readonly lookMs?: number
@@ -26,24 +23,19 @@ export interface Unread {
  * The documents of a rebuild that did not end go with the version that they were built for.
  */
 export const dropUnread = async (
-  { readModels, projectors, namesRead, forget = () => Promise.resolve(), looks, lookMs = LOOK_MS }: Unread,
+  { readModels, projectors, looks, lookMs = LOOK_MS, ...readers }: Unread,
   signal: AbortSignal,
 ): Promise<void> => {
-  const isUnread = async (version: Version) => {
-    if ((await namesRead()).has(nameOf(servedOf(version)))) return false
-    await forget(nameOf(version)) // a node that keeps it meanwhile reports its position again
-    return true
-  }
   let unread = new Map<string, number>()
   while (!signal.aborted) {
-    const names = await namesRead()
+    const names = await readers.namesRead()
     const stored = await readModels.versions()
     await forgetSkipped(readModels)
     const replaced = stored.filter((version) => projectors.replaces(servedOf(version)))
     const seen = replaced.filter((version) => !names.has(nameOf(servedOf(version))))
     unread = new Map(seen.map((version) => [nameOf(version), (unread.get(nameOf(version)) ?? 0) + 1]))
     const due = seen.filter((version) => (unread.get(nameOf(version)) ?? 0) >= looks)
-    await Promise.all(due.map((version) => readModels.drop(version, () => isUnread(version))))
+    await Promise.all(due.map((version) => readModels.drop(version, () => freeVersion(readers, version))))
     await delay(lookMs, undefined, { signal }).catch(() => {})
   }
 }

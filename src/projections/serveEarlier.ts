@@ -1,5 +1,6 @@
 import type { Logger } from '../logger.ts'
 import type { ReadModels, Version } from '../ports/readModels.ts'
+import { freeVersion } from './freeVersion.ts'
 import { allProjections } from './index.ts'
 import { nameOf, type Projection } from './projection.ts'
 import { Rebuilds } from './rebuilds.ts'
@@ -36,7 +37,7 @@ const serveEarlierOf = async (
     readModels,
     logger,
     namesRead = () => Promise.resolve(new Set()),
-    forget = () => Promise.resolve(),
+    forget,
     rebuilds,
     stored,
   }: Deps & { readonly rebuilds: Rebuilds; readonly stored: readonly Version[] },
@@ -51,11 +52,7 @@ const serveEarlierOf = async (
   if (!earlier || !(await isNew(readModels, projection, stored))) return
   const from_version = await foldedBy(rebuilds, earlier)
   if (from_version < (projection.servesFrom ?? projection.version - 1)) return
-  const isUnread = async () => {
-    if ((await namesRead()).has(nameOf(earlier))) return false
-    await forget(nameOf(earlier))
-    return true
-  }
+  const isUnread = () => freeVersion({ namesRead, ...(forget && { forget }) }, earlier)
   if ((await namesRead()).has(nameOf(earlier)) || !(await isFilled(projection, earlier, readModels))) return
   await readModels.writer(projection)
   await rebuilds.request(name, { verify: false, from_version }) // first: documents of an earlier fold never stay
