@@ -29,7 +29,7 @@ export const OrgChanged = fact('OrgChanged', {
   team_members: Type.Optional(Type.Integer()),
 })
 
-/** `env_ids`: every environment that the organization ever had. All of them were deleted before. */
+/** `env_ids`: every environment that the organization had when its deletion began. All of them were deleted before. */
 export const OrgDeleted = fact('OrgDeleted', { org_id: Id, env_ids: Type.Immutable(Type.Array(Id)) })
 
 export const EnvCreated = fact('EnvCreated', { env_id: Id, org_id: Id, name: Text })

@@ -10,7 +10,8 @@ import { suite } from '../support/suite.ts'
 import { reacting } from './reacting.ts'
 
 const HOUR = 3600_000
-const alarm = (sweep: 'expireCalls' | 'forgetConsumers', at: number) =>
+const SWEEPS = ['expireCalls', 'forgetConsumers', 'deleteOrphanEnvs'] as const
+const alarm = (sweep: (typeof SWEEPS)[number], at: number) =>
   ({ do: 'setAlarm', key: sweep, at, input: { type: 'due', sweep } }) as const
 
 const rule = suite('the rules of the sweep of tenants')
@@ -19,10 +20,10 @@ rule('the first sweeps follow within a minute of the start', () =>
     .given()
     .when({ type: 'started', spread: 1 })
     .at(1000)
-    .then(alarm('expireCalls', 61_000), alarm('forgetConsumers', 61_000)),
+    .then(...SWEEPS.map((sweep) => alarm(sweep, 61_000))),
 )
 rule('each is repeated every six hours', () => {
-  for (const sweep of ['expireCalls', 'forgetConsumers'] as const)
+  for (const sweep of SWEEPS)
     reacting(sweepTenantsCore)
       .given()
       .when({ type: 'due', sweep })
@@ -43,6 +44,21 @@ sweep('records what the plans keep no longer before the store removes its facts'
   await carryOut({ sweep: 'expireCalls', now: clock.now() })
   await carryOut({ sweep: 'forgetConsumers', now: clock.now() })
   assert.equal(recorded, [1])
+  await node.close()
+})
+sweep('deletes an environment that a deleted organization has', async () => {
+  const node = await openCommands()
+  const { env_id } = await plantEnv(node, 'o-orphan')
+  await node.views.settled('envs')
+  const { org_id = '' } = (await node.views.envs.get(env_id)) ?? {}
+  const deletion = { type: 'DeleteOrg', org_id, env_ids: [] } as const
+  await node.aggregates.orgs.handle(streamOf.org(org_id), deletion, { correlation_id: org_id })
+  await sweepTenants({ ...node.deps, logger: silent }).carryOut({
+    sweep: 'deleteOrphanEnvs',
+    now: clock.now(),
+  })
+  await node.views.settled('envs')
+  assert.is((await node.views.envs.get(env_id))?.active, false)
   await node.close()
 })
 sweep.run()

@@ -5,6 +5,7 @@ import { issueServiceKey } from '../../../src/commands/credentials/issueServiceK
 import { createEnv } from '../../../src/commands/orgs/createEnv.ts'
 import { createOrg } from '../../../src/commands/orgs/createOrg.ts'
 import { deleteEnv } from '../../../src/commands/orgs/deleteEnv.ts'
+import { deleteOrphanEnvs } from '../../../src/commands/orgs/deleteOrphanEnvs.ts'
 import { deleteOrg } from '../../../src/commands/orgs/deleteOrg.ts'
 import { ensureFirstTenant } from '../../../src/commands/orgs/ensureFirstTenant.ts'
 import { findApiKey, findEnv, findOrg } from '../../../src/commands/orgs/findTenant.ts'
@@ -266,6 +267,87 @@ orgs('removes the days of its environments', async () => {
   assert.is(await days(), 1)
   await deleteOrg(deps, { org: org_id }, cause)
   assert.is(await days(), 0)
+})
+/** The commands on a store that runs `first` before it appends a fact of the type, and `then` after that. */
+const interrupted = (
+  type: 'EnvCreated' | 'OrgDeleted',
+  { first, then }: { first?: () => Promise<unknown>; then?: () => never },
+) => {
+  const store = forwarding(node.store, {
+    append: async (stream, events, expected) => {
+      const isMeant = events.some(({ event }) => event.type === type)
+      if (isMeant) await first?.()
+      const appended = await node.store.append(stream, events, expected)
+      if (isMeant) then?.()
+      return appended
+    },
+  })
+  return { ...deps, store, aggregates: openAggregates(store) }
+}
+const dies = () => {
+  throw new AppError('unavailable', 'The node is dead')
+}
+/** An organization without environments, and the ids of its active ones. */
+const emptyOrg = async () => {
+  const slug = newSlug()
+  const { org_id } = await createOrg(deps, { slug, plan: 'pro' }, cause)
+  const active = async () => {
+    await views.settled('envs')
+    const equal = { org_id, active: true }
+    const { items } = await views.envs.find({ equal, sort: 'order', limit: 10, offset: 0 })
+    return items.map(({ env_id }) => env_id)
+  }
+  return { slug, org_id, active }
+}
+orgs('deletes an environment that was created since its environments were listed', async () => {
+  const { slug, active } = await emptyOrg()
+  const created: string[] = []
+  const first = async () => {
+    const { env_id } = await createEnv(deps, { org: slug, name: 'dev' }, cause)
+    created.push(env_id)
+    await createApiKey(deps, { env_id, name: 'k' }, caller)
+  }
+  await deleteOrg(interrupted('OrgDeleted', { first }), { org: slug }, cause)
+  assert.is(created.length, 1)
+  assert.equal(await active(), [])
+  await views.settled('apiKeys')
+  const equal = { env_id: created[0] ?? '' }
+  assert.is((await views.apiKeys.find({ equal, sort: 'order', limit: 1, offset: 0 })).total, 0)
+})
+orgs('is completed by a repetition, or by the sweep, when its node died', async () => {
+  for (const complete of [
+    (slug: string) => deleteOrg(deps, { org: slug }, cause),
+    () => deleteOrphanEnvs(deps),
+  ]) {
+    const { slug, active } = await emptyOrg()
+    const first = () => createEnv(deps, { org: slug, name: 'dev' }, cause)
+    await refusedWith('unavailable', () =>
+      deleteOrg(interrupted('OrgDeleted', { first, then: dies }), { org: slug }, cause),
+    )
+    assert.is((await active()).length, 1)
+    await complete(slug)
+    assert.equal(await active(), [])
+  }
+})
+orgs('refuses an environment whose creation began before', async () => {
+  const { slug, org_id, active } = await emptyOrg()
+  const first = () => deleteOrg(deps, { org: org_id }, cause)
+  await refusedWith('not_found', () =>
+    createEnv(interrupted('EnvCreated', { first }), { org: slug, name: 'dev' }, cause),
+  )
+  assert.equal(await active(), [])
+})
+orgs('ends an environment whose node died after it had created it', async () => {
+  const [{ slug, org_id, active }, other] = [await emptyOrg(), await planted()]
+  const first = () => deleteOrg(deps, { org: org_id }, cause)
+  await refusedWith('unavailable', () =>
+    createEnv(interrupted('EnvCreated', { first, then: dies }), { org: slug, name: 'dev' }, cause),
+  )
+  assert.is((await active()).length, 1)
+  assert.is(await deleteOrphanEnvs(deps), 1)
+  assert.equal(await active(), [])
+  assert.is(await deleteOrphanEnvs(deps), 0)
+  assert.ok((await findEnv(deps, other.env_id)).active)
 })
 orgs('refuses unknown organizations', async () => {
   await refusedWith('not_found', () => deleteOrg(deps, { org: newId() }, cause))
