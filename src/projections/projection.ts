@@ -63,17 +63,19 @@ export const BY_TIME = [10, 13, 16] as const
 
 /**
  * The runs or events of an environment that are removed with its content, or when its plan keeps them no longer. The
- * projection sorts them by `order`.
+ * projection sorts them by `order`. `keeps`: whether a document remains, although it began before that day.
  */
 export const expiredCalls = <D extends Doc & { readonly order: string }>(
   event: DomainEvent,
   id: (doc: D) => string,
-  keeps?: (doc: D) => boolean,
+  keeps?: (doc: D, before: string) => boolean,
 ): readonly Cleared<D>[] => {
   if (event.type === 'EnvPurged') return [{ equal: { env_id: event.env_id }, sort: 'order', id }]
   if (event.type !== 'CallsExpired') return NOTHING
   const { env_id, before } = event
-  return [{ equal: { env_id }, sort: 'order', before, id, ...(keeps && { keeps }) }]
+  return [
+    { equal: { env_id }, sort: 'order', before, id, ...(keeps && { keeps: (doc) => keeps(doc, before) }) },
+  ]
 }
 
 /** A read model and its version, as readers on other nodes know it. */

@@ -96,7 +96,7 @@ export const runs: Projection = {
   clears: ({ event }) =>
     'run_id' in event
       ? NOTHING
-      : [...expiredCalls(event, ({ run_id }: RunDoc) => run_id, isOpen), ...clearedRunStats(event)],
+      : [...expiredCalls(event, ({ run_id }: RunDoc) => run_id, mayEnd), ...clearedRunStats(event)],
   summarize: summarizeRuns,
 
   evolve: (doc, recorded) =>
@@ -180,7 +180,18 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
   }
 }
 
-const isOpen = ({ status }: RunDoc): boolean => status === 'running' || status === 'pending_retry'
+/**
+ * Facts outlive the documents of their day by 36 hours (decision 0054). The rest is for clocks that differ. Without its claim,
+ * the stream does not know the run, so nothing can end or retry it.
+ */
+const CLAIM_KEPT_MS = 48 * 3600_000
+
+/** Whether an open run may end: the stream still has its claim. `before`: the first day that the plan keeps. */
+const mayEnd = ({ status, order, claimed_at }: RunDoc, before: string): boolean => {
+  if (status !== 'running' && status !== 'pending_retry') return false
+  const stored = Date.parse(order.slice(0, order.indexOf('/')))
+  return !(Math.max(stored, Date.parse(claimed_at)) < Date.parse(before) - CLAIM_KEPT_MS)
+}
 
 /** While a file is imported, its runs seem to be in progress: their ends follow in the file, and nobody else may end them. */
 const isImported = ({ metadata }: Recorded): boolean => metadata.imported_at !== undefined

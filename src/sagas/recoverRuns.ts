@@ -11,7 +11,7 @@ import type { Saga, SagaCore } from './saga.ts'
 const LOOK_MS = 1000
 /** Interval between searches for runs of former workers, which also follow each change of the living ones. */
 const SEARCH_MS = 5000
-/** A recovery that failed because of a defect is tried again after this time. */
+/** A recovery that failed because of a defect, or that changed nothing, is tried again after this time. */
 const AGAIN_MS = 60_000
 
 export type RecoveryInput =
@@ -80,9 +80,10 @@ export const recoverRuns = (
     async carryOut({ worker_id, node }) {
       await deps.views.reach(await deps.store.head(), 'runs', 'workers') // its latest runs are known, and a worker that has just begun
       if (await isDead(deps.views, worker_id, isLost)) {
-        const runs_lost = await loseWorker(deps, { worker_id })
-        deps.logger.warn('A worker was lost', { worker_id, node, runs_lost })
+        const { isNew, runs_lost } = await loseWorker(deps, { worker_id })
         deps.liveness.forget(worker_id)
+        if (!isNew && runs_lost === 0) return { type: 'failed', worker_id } // the facts of its runs have expired
+        deps.logger.warn('A worker was lost', { worker_id, node, runs_lost })
       }
       return { type: 'recovered', worker_id }
     },

@@ -174,5 +174,22 @@ run('is one of many', () => {
   assert.equal([docs['run']?.status, docs['other']?.status], ['succeeded', 'running'])
 })
 run('begins with its start, whatever was stored before', () => beginsWith(runs, started))
+run('that is open is kept while its facts may be, and one that ended is not', () => {
+  const [doc] = Object.values(docsAfter(runs, [started]))
+  const keeps = (before: string, more: object = {}) => {
+    const [fact] = recorded([{ type: 'CallsExpired', env_id: 'env', before }])
+    const [cleared] = (fact && runs.clears?.(fact)) ?? []
+    return cleared?.keeps?.({ ...doc, ...more })
+  }
+  assert.is(keeps('2026-05-02'), true) // it started on the day before
+  assert.is(keeps('2026-05-03'), true)
+  assert.is(keeps('2026-05-04'), false)
+  for (const status of ['pending_retry', 'running'])
+    assert.equal([keeps('2026-05-03', { status }), keeps('2026-05-04', { status })], [true, false])
+  assert.is(keeps('2026-05-04', { claimed_at: '2026-05-02T00:00:00.000Z' }), true) // after a worker had returned it
+  assert.is(keeps('2026-05-04', { claimed_at: undefined }), true) // a document of an earlier version
+  assert.is(keeps('2026-05-02', { status: 'failed' }), false)
+  assert.is(keeps('no day'), true)
+})
 
 run.run()

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
 import { newId } from '../../src/ids.ts'
 import { streamOf } from '../../src/events/streams.ts'
+import { openAggregates } from '../../src/domain/aggregates.ts'
 import { silent } from '../../src/logger.ts'
 import { recoverRuns, recoverRunsCore } from '../../src/sagas/recoverRuns.ts'
 import { runSaga } from '../../src/sagas/runSaga.ts'
@@ -94,6 +95,24 @@ recovery('leaves a worker alone that was registered since its runs were found', 
   await node.aggregates.workers.handle(streamOf.worker(worker_id), start, { correlation_id: worker_id })
   await saga.carryOut({ worker_id, node: null })
   assert.not.ok((await node.typesIn(run.stream_id)).includes('RunFailed'))
+  await node.close()
+})
+recovery('logs a lost worker once, and tries again later to end a run whose facts have expired', async () => {
+  const node = await openNode()
+  const worker_id = newId()
+  const start = { type: 'StartWorker', worker_id, node: 'host/1', now } as const
+  await node.aggregates.workers.handle(streamOf.worker(worker_id), start, { correlation_id: worker_id })
+  const stream = streamOf.stream((await startRun(node, worker_id)).stream_id)
+  await node.store.expire(stream, 0)
+  await until(() => node.store.isExpired(stream))
+  const logged: unknown[] = []
+  const logger = { ...silent, warn: (_: string, fields?: object) => void logged.push(fields) }
+  const liveness = { isLost: () => true, forget: () => {} }
+  const restarted = { ...node, aggregates: openAggregates(node.store), liveness, logger }
+  const { carryOut } = recoverRuns(restarted)
+  assert.equal(await carryOut({ worker_id, node: 'host/1' }), { type: 'recovered', worker_id })
+  assert.equal(await carryOut({ worker_id, node: 'host/1' }), { type: 'failed', worker_id })
+  assert.equal(logged, [{ worker_id, node: 'host/1', runs_lost: 0 }])
   await node.close()
 })
 recovery('does not wait for a read model that has stopped and that it does not read', async () => {

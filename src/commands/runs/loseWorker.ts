@@ -11,17 +11,24 @@ const OUTAGE = 3
 
 type Deps = Pick<CommandDeps, 'aggregates'> & { readonly views: Pick<CommandDeps['views'], 'runs'> }
 
+interface LostWorker {
+  /** The worker was marked lost now. */
+  readonly isNew: boolean
+  readonly runs_lost: number
+}
+
 /**
  * Ends the runs of a dead worker as lost through no fault of their own: each starts again as its next attempt, or fails
  * with `worker_lost` (I3). The worker is marked lost first: one that was only paused reads this, and claims nothing more under
- * its id (W5). After a crash, `formerWorkers` finds the runs that are left. Resolves with the number of lost runs. A run whose
- * stream has a defect or does not answer does not keep the others: the first failure is thrown at the end.
+ * its id (W5). After a crash, `formerWorkers` finds the runs that are left. A run whose stream has a defect or does not answer
+ * does not keep the others: the first failure is thrown at the end. A run whose facts have expired cannot be ended: its document
+ * is removed later.
  */
 export const loseWorker = async (
   { aggregates, views }: Deps,
   { worker_id }: { readonly worker_id: string },
-): Promise<number> => {
-  await aggregates.workers.handle(
+): Promise<LostWorker> => {
+  const { events: marks } = await aggregates.workers.handle(
     streamOf.worker(worker_id),
     { type: 'LoseWorker', worker_id, now: clock.iso() },
     { correlation_id: worker_id, ...bySystem('recovery') },
@@ -53,5 +60,5 @@ export const loseWorker = async (
   }
   if (unanswered.length > 0) throw unanswered[0]
   if (defects.length > 0) throw defects[0]
-  return lost
+  return { isNew: marks.length > 0, runs_lost: lost }
 }

@@ -11,7 +11,7 @@ import type { RunPlan } from '../../../src/events/run.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
 import { silent } from '../../../src/logger.ts'
-import { termsOf } from '../../../src/plans/plans.ts'
+import { retentionOf, termsOf } from '../../../src/plans/plans.ts'
 import { usageOf } from '../../../src/plans/usage.ts'
 import { Projectors } from '../../../src/projections/projectors.ts'
 import { runSeriesOf } from '../../../src/projections/runSeries.ts'
@@ -121,6 +121,30 @@ expiry('are removed from the read models, except runs that have not ended', asyn
   await expireCalls(deps, { now: dayIn(KEPT_DAYS + 1) })
   assert.equal(await countsOf(env_id), [1, 0])
   assert.ok(await views.runs.get(open))
+})
+
+expiry('are removed although their runs have not ended, when the facts of these have expired', async () => {
+  const { env_id } = await planted('free')
+  const [open, again] = [await startRun(env_id, false), await startRun(env_id, false)]
+  await views.settled()
+  const { stream_id = '' } = (await views.runs.get(again)) ?? {}
+  const stream = streamOf.stream(stream_id)
+  const cause = { env_id, correlation_id: 'c' }
+  await aggregates.streams.handle(stream, { type: 'ReturnRun', run_id: again, worker_id: 'w' }, cause)
+  const claim = { type: 'ClaimRun', run_id: again, worker_id: 'v', now: isoOf(dayIn(1)) } as const
+  await aggregates.streams.handle(stream, claim, cause) // its facts of this claim are kept for longer
+  const left = async (days: number) => {
+    await expireCalls(deps, { now: dayIn(KEPT_DAYS + days) })
+    await views.settled()
+    const found = await views.runs.getMany([open, again])
+    return [open, again].map((run_id) => found.has(run_id))
+  }
+  const expiresMs = (retentionOf('free') ?? 0) * 1000
+  assert.ok(dayIn(KEPT_DAYS + 3) > today + expiresMs)
+  assert.equal(await left(1), [true, true])
+  assert.equal(await left(2), [true, true])
+  assert.equal(await left(3), [false, true])
+  assert.equal(await left(4), [false, false])
 })
 
 expiry(
