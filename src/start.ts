@@ -145,6 +145,7 @@ export const start = async (
         readiness.refusing(reason)
         stalled(reason)
       },
+      damaged: (reason) => readiness.fail(reason),
     })
     watchEngines(engines, config, { outages, signal: stopping.signal })
     const node = await openNode({

@@ -1,5 +1,6 @@
+import { rmdirSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, sep } from 'node:path'
 import { BoundedMap } from '../boundedMap.ts'
 import { makeFolder } from './makeFolder.ts'
 import { isMissing, syncFolder, syncFolderNow } from './sync.ts'
@@ -22,12 +23,15 @@ const FOLDERS = 4096
  * N2: a reader that looks first and then waits until the name is settled has seen nothing that a power cut can undo.
  * N3: a folder that exists may be new: another request has just created it, or an earlier process was killed before it
  * synced the name.
+ * N4: a folder is removed with its last name, unless a name is being placed below it.
  */
 export class DurableNames {
   readonly #made = new BoundedMap<string, Promise<void>>(FOLDERS)
   readonly #root: string
   /** The ends of the latest changes in progress, by path. */
   readonly #unsettled = new Map<string, Promise<unknown>>()
+  /** The names that are being placed. */
+  readonly #placing = new Set<{ readonly to: string }>()
 
   /** `root` exists, and its name is durable. */
   constructor(root: string) {
@@ -36,16 +40,17 @@ export class DurableNames {
 
   /** Moves a complete, synced file or folder to its place below the root. */
   place(from: string, to: string): Promise<void> {
-    return this.#change(to, () => this.#place(from, to))
+    const placed = { to }
+    this.#placing.add(placed) // N4
+    return this.#change(to, () => this.#place(from, to).finally(() => this.#placing.delete(placed)))
   }
 
   /** Removes a name by `work`. It becomes durable also if an earlier process has removed it. */
   remove(path: string, work: () => Promise<unknown>): Promise<void> {
     return this.#change(path, async () => {
       await work()
-      await syncFolder(dirname(path)).catch((error: unknown) => {
-        if (!isMissing(error)) throw error
-      })
+      await this.#syncNearest(dirname(path))
+      this.#removeEmpty(dirname(path))
     })
   }
 
@@ -61,6 +66,30 @@ export class DurableNames {
     })
     this.#unsettled.set(path, end)
     return change
+  }
+
+  /** Makes the removal of a name durable, also if its folder was removed with it (N4). */
+  async #syncNearest(folder: string): Promise<void> {
+    try {
+      await syncFolder(folder)
+    } catch (error) {
+      if (!isMissing(error)) throw error
+      if (folder !== this.#root) await this.#syncNearest(dirname(folder))
+    }
+  }
+
+  /** Removes a folder without names, and those above it. It does not wait, so that no placing begins meanwhile (N4). */
+  #removeEmpty(folder: string): void {
+    for (let empty = folder; empty !== this.#root; empty = dirname(empty)) {
+      const names = `${empty}${sep}`
+      if ([...this.#placing].some(({ to }) => to.startsWith(names))) return
+      try {
+        rmdirSync(empty)
+      } catch (error) {
+        if (!isMissing(error)) return // it has other names
+      }
+      this.#made.delete(empty)
+    }
   }
 
   async #place(from: string, to: string): Promise<void> {

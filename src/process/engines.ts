@@ -44,6 +44,8 @@ interface Opening<Keys> {
   readonly openKeys: (engines: Pick<Engines, 'store' | 'readModels' | 'blobs'>) => Promise<Keys>
   /** Receives the reason why an opened engine refuses writes; null when all accept them again. */
   readonly refusing: (reason: string | null) => void
+  /** Receives the reason when a file of an opened engine was found damaged. Only the next start repairs it. */
+  readonly damaged: (reason: string) => void
 }
 
 /**
@@ -63,9 +65,15 @@ export const openEngines = async <Keys extends { readonly rootKey: Uint8Array }>
     })
   const { logger } = opening
   const refusing = refusals(opening)
-  const store = await opened(() => openStore(config, { logger, refusing: refusing('The event store') }))
+  const damaged = (reason: string) => {
+    logger.error(reason)
+    opening.damaged(reason)
+  }
+  const store = await opened(() =>
+    openStore(config, { logger, damaged, refusing: refusing('The event store') }),
+  )
   const readModels = await opened(() =>
-    openReadModels(config, { logger, refusing: refusing('The database of the read models') }),
+    openReadModels(config, { logger, damaged, refusing: refusing('The database of the read models') }),
   )
   const blobs = await opened(() => openBlobs(config))
   const keys = await patiently(() => opening.openKeys({ store, readModels, blobs }))
@@ -127,12 +135,12 @@ const refusals = ({ logger, refusing }: Pick<Opening<unknown>, 'logger' | 'refus
     }
 }
 
-type Reporting = Partial<Pick<Opening<unknown>, 'logger' | 'refusing'>>
+type Reporting = Partial<Pick<Opening<unknown>, 'logger' | 'refusing' | 'damaged'>>
 
 /** Opens the event store alone, for tools. */
 export const openStore = async (
   { eventStore, dataDir }: Config,
-  { logger, refusing }: Reporting = {},
+  { logger, refusing, damaged }: Reporting = {},
 ): Promise<EventStore> =>
   isEmbeddedUrl(eventStore)
     ? (await import('../adapters/embedded/eventStore/index.ts')).openEventStore({
@@ -140,6 +148,7 @@ export const openStore = async (
         onDiscarded: (discarded) =>
           logger?.warn('The index of the log was unusable and is built again', { ...discarded }),
         ...(refusing && { onRefusing: refusing }),
+        ...(damaged && { onDamaged: damaged }),
       })
     : (await import('../adapters/eventstoredb/index.ts')).openEventStoreDb(eventStore)
 
@@ -160,7 +169,7 @@ export const openRowReader = async () => {
 /** Opens the read models alone, for tools. */
 export const openReadModels = async (
   { readModels, dataDir }: Config,
-  { logger, refusing }: Reporting = {},
+  { logger, refusing, damaged }: Reporting = {},
 ): Promise<ReadModels> =>
   isEmbeddedUrl(readModels)
     ? (await import('../adapters/embedded/readModels/index.ts')).openReadModels({
@@ -168,6 +177,7 @@ export const openReadModels = async (
         onDiscarded: (discarded) =>
           logger?.warn('The read models were unusable and are rebuilt from the log', { ...discarded }),
         ...(refusing && { onRefusing: refusing }),
+        ...(damaged && { onDamaged: damaged }),
       })
     : (await import('../adapters/mongodb/index.ts')).openMongoReadModels({ url: readModels })
 

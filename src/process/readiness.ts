@@ -41,7 +41,7 @@ export class Readiness {
     this.#refusing = reason && `Writes are refused: ${reason}`
   }
 
-  /** Records that a background loop stays stopped, so that an operator must act. The first reason is kept. */
+  /** Records what ends with a restart only: a background loop stays stopped, or a file is damaged. The first reason is kept. */
   fail(reason: string): void {
     this.#failed ??= reason
   }

@@ -113,6 +113,40 @@ disk('a stream that is neither read nor destroyed leaves no file open', async ()
   })
 })
 
+disk('the last removal in a folder removes the folder and those above it that are empty', async () => {
+  const dir = tempDir()
+  const blobs = await openBlobs({ dir })
+  const foldersIn = () => readdirSync(join(dir, 'objects'), { recursive: true }).length
+  const keys = ['a/b/c/1', 'a/b/c/2', 'a/3']
+  for (const key of keys) await blobs.put(key, Buffer.from(key))
+  assert.is(foldersIn(), 3 + keys.length)
+  await blobs.remove('a/b/c/1')
+  assert.is(foldersIn(), 3 + keys.length - 1)
+  await blobs.remove('a/b/c/2')
+  assert.is(foldersIn(), 2)
+  await blobs.remove('a/b/never/stored')
+  assert.is(foldersIn(), 2)
+  await blobs.remove('a/3')
+  assert.is(foldersIn(), 0)
+  await blobs.put('a/b/c/1', Buffer.from('again'))
+  assert.equal(await blobs.head('a/b/c/1'), { key: 'a/b/c/1', size: 5 })
+})
+
+disk('puts and removals in one folder at the same time do not disturb each other', async () => {
+  const dir = tempDir()
+  const blobs = await openBlobs({ dir })
+  const changeOften = async (n: number) => {
+    for (let i = 0; i < 50; i++) {
+      const key = `a/b/${i % 5}/${n}`
+      await blobs.put(key, Buffer.from('kept'))
+      assert.equal(await blobs.head(key), { key, size: 4 })
+      await blobs.remove(key)
+    }
+  }
+  await Promise.all([0, 1, 2, 3].map(changeOften))
+  assert.equal(readdirSync(join(dir, 'objects')), [])
+})
+
 disk('no key leaves the folder', async () => {
   const dir = tempDir()
   writeFileSync(join(dir, 'secret'), 'x')

@@ -255,8 +255,11 @@ index('that names another event is not read as that event, and the next start bu
     dir,
     "UPDATE entries SET position = 300 WHERE revision = 5; DELETE FROM positions WHERE name IN ('sum', 'check')",
   )
-  const store = openEventStore({ dir })
-  assert.ok(isAppError(await failureOf(Array.fromAsync(store.read('one'))), 'unavailable'))
+  const reports: string[] = []
+  const store = openEventStore({ dir, onDamaged: (reason) => reports.push(reason) })
+  for (let i = 0; i < 2; i++)
+    assert.ok(isAppError(await failureOf(Array.fromAsync(store.read('one'))), 'unavailable'))
+  assert.equal(reports, ['index.db is damaged; restart the service, which builds it again'])
   await store.close()
   const again = openEventStore({ dir })
   assert.equal((await Array.fromAsync(again.read('one'))).map(payloadOf), numbers(COUNT))

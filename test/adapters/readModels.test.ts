@@ -261,6 +261,29 @@ file('is rebuilt after damage was found while it was in use', async () => {
   await again.readModels.close()
 })
 
+file('reports damage that is found while it is in use once, also of a document that is no JSON', async () => {
+  const dir = tempDir()
+  await fill(dir, 10)
+  const db = new DatabaseSync(join(dir, 'read-models.db'))
+  db.exec(`UPDATE ${spec.name}__v${spec.version} SET doc = '{damaged' WHERE id = 'd1'`)
+  db.close()
+  const reports: string[] = []
+  const readModels = openReadModels({ dir, onDamaged: (reason) => reports.push(reason) })
+  for (let i = 0; i < 2; i++) {
+    const failure = await readModels
+      .reader(spec)
+      .get('d1')
+      .catch((error: unknown) => error)
+    assert.ok(isAppError(failure, 'unavailable'), String(failure))
+    assert.match(failure.message, 'read-models.db is damaged; restart the service, which builds it again')
+  }
+  assert.equal(reports, ['read-models.db is damaged; restart the service, which builds it again'])
+  await readModels.close()
+  const again = open(dir)
+  assert.is(again.discarded.length, 1)
+  await again.readModels.close()
+})
+
 file('refuses a document whose indexed field is not a scalar, because no retry would help', async () => {
   const { readModels } = open(tempDir())
   const writer = await readModels.writer(spec)

@@ -36,6 +36,7 @@ export const reopen = async (dataDir: string): Promise<Reopened> => {
         return openLog(engines, { secrets, config, logger })
       },
       refusing: () => {},
+      damaged: () => {},
     })
     return problem === null ? { type: 'started', facts } : { type: 'damaged', problem }
   } catch (error) {

@@ -1,14 +1,17 @@
 import { cpSync } from 'node:fs'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { failureOf } from '../contracts/eventStore/facts.ts'
 import { type Event, publish } from '../support/build.ts'
-import { spawnServer } from '../support/server.ts'
+import type { Answer } from '../support/http.ts'
+import { spawnServer, type TestServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import {
   checkContinues,
   COUNT,
+  damagePages,
   EMBEDDED,
   publishMany,
   put,
@@ -94,3 +97,41 @@ losses('is refused when log.db is gone, whatever else is left of it', async () =
   }
 })
 losses.run()
+
+const found = suite('damage that is found while the service runs', { timeoutMs: 120_000 })
+
+for (const [database, ask] of [
+  ['index.db', ({ api }) => api.send('POST', '/events', { body: { event_type: 'order:created' } })],
+  ['read-models.db', ({ api }) => api.send('GET', '/events?limit=1')],
+] satisfies [string, (server: TestServer) => Promise<Answer>][])
+  found(`to ${database} ends the readiness until a restart, which repairs it`, async () => {
+    const dataDir = tempDir()
+    const server = await spawnServer({ dataDir, env: EMBEDDED })
+    const kept = [...(await publishMany(server))]
+    await until(() => damagePages(join(dataDir, database)))
+    const refused = await until(async () => {
+      const reply = await ask(server)
+      if (reply.status === 201) kept.push((reply.json as { data: Event }).data.event_id)
+      return reply.status >= 400 ? reply : undefined
+    })
+    const expected = `${database} is damaged; restart the service, which builds it again`
+    assert.is(refused.status, 503, refused.text)
+    assert.match(refused.text, expected)
+    const ready = await fetch(`${server.url}/readyz`)
+    assert.is(ready.status, 503)
+    assert.match(await ready.text(), expected)
+    for (let i = 0; i < 3; i++) assert.is((await ask(server)).status, 503)
+    const errors = server.output
+      .join('')
+      .split('\n')
+      .filter((line) => /^\S+ error /.test(line))
+    assert.is(errors.length, 1, errors.join('\n'))
+    assert.match(String(errors), expected)
+    assert.is(await server.end('SIGTERM'), 0)
+
+    const again = await spawnServer({ dataDir, env: EMBEDDED })
+    assert.is((await fetch(`${again.url}/readyz`)).status, 200)
+    await checkContinues(again, kept, [])
+    assert.is(await again.end('SIGTERM'), 0)
+  })
+found.run()

@@ -1,5 +1,6 @@
-import { cpSync, readdirSync, rmSync } from 'node:fs'
+import { closeSync, cpSync, openSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import * as assert from 'uvu/assert'
 import { isAppError } from '../../src/errors.ts'
 import { type Event, publish } from '../support/build.ts'
@@ -50,6 +51,29 @@ export const remove = (dir: string, database: string): void =>
 export const put = (from: string, to: string, database: string): void => {
   remove(to, database)
   for (const name of filesOf(from, database)) cpSync(join(from, name), join(to, name))
+}
+
+/**
+ * Overwrites all pages of a database in use, except the first, and makes its users read them again. Returns false while one
+ * of its users keeps the WAL from being moved.
+ */
+export const damagePages = (file: string): boolean => {
+  const db = new DatabaseSync(file)
+  try {
+    const { busy } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() ?? {}
+    if (busy !== 0) return false
+    const { page_size: begin } = db.prepare('PRAGMA page_size').get() ?? {}
+    const length = statSync(file).size - Number(begin)
+    const descriptor = openSync(file, 'r+')
+    writeSync(descriptor, new Uint8Array(length).fill(0xff), 0, length, Number(begin))
+    closeSync(descriptor)
+    // Users drop what they have in memory when another connection has committed.
+    const { user_version } = db.prepare('PRAGMA user_version').get() ?? {}
+    db.exec(`PRAGMA user_version=${String(user_version)}`)
+    return true
+  } finally {
+    db.close()
+  }
 }
 
 /** New events, and all that the log still has, can be read. */

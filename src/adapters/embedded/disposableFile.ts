@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { syncFolderNow } from '../../disk/sync.ts'
 import { messageOf } from '../../errors.ts'
 import { isFaultOfFile, unavailable } from './sqlite.ts'
@@ -28,7 +28,46 @@ export const openDisposable = <T>(file: string, open: (file: string) => T, onDis
   }
 }
 
-/** Records damage that was found while the file was in use: the next start discards it. */
+/** Receives the reason when a file that is in use is damaged: only the next start repairs it. */
+export type OnDamaged = (reason: string) => void
+
+/** The damage of a file that is in use. It is reported once, and the next start discards the file. */
+export class Damage {
+  readonly #file: string
+  readonly #onDamaged: OnDamaged
+  #isFound = false
+
+  constructor(file: string, onDamaged: OnDamaged) {
+    this.#file = file
+    this.#onDamaged = onDamaged
+  }
+
+  get isFound(): boolean {
+    return this.#isFound
+  }
+
+  found(): void {
+    if (!this.#isFound) this.#onDamaged(this.#reason)
+    this.#isFound = true
+    try {
+      markDamaged(this.#file)
+    } catch {
+      // The disk is full: the next statement that finds the damage tries again.
+    }
+  }
+
+  /** Refuses work that needs what is lost. */
+  refuse(cause?: unknown): never {
+    this.found()
+    throw unavailable(new Error(this.#reason, { cause }))
+  }
+
+  get #reason(): string {
+    return `${basename(this.#file)} is damaged; restart the service, which builds it again`
+  }
+}
+
+/** Lets the next start discard the file. */
 export const markDamaged = (file: string): void => writeFileSync(markerOf(file), '')
 
 const markerOf = (file: string): string => `${file}.damaged`

@@ -34,12 +34,22 @@ export const closedOnFailure = <T>(db: { close(): void }, prepare: () => T): T =
 const SQLITE_CORRUPT = 11
 const SQLITE_NOTADB = 26
 
+/** I/O errors of a read that fails each time: of the disk, of a checksum, and of a damaged file system. */
+const UNREADABLE = new Set([1, 32, 33].map((detail) => 10 | (detail << 8)))
+
 /** Whether SQLite reports damage of a file. */
 export const isDamage = (error: unknown): boolean => {
-  if (!(error instanceof Error)) return false
-  if (!('errcode' in error)) return error.cause !== undefined && isDamage(error.cause)
-  const code = Number(error.errcode) & 0xff // the upper bits are details
+  const code = codeOf(error) & 0xff // the upper bits are details
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
+}
+
+/** Whether a part of a file is lost: it is damaged, or the disk cannot read it. */
+export const isLoss = (error: unknown): boolean => isDamage(error) || UNREADABLE.has(codeOf(error))
+
+/** The code of the error of SQLite that is the error or its cause; 0 if there is none. */
+const codeOf = (error: unknown): number => {
+  if (!(error instanceof Error)) return 0
+  return 'errcode' in error ? Number(error.errcode) : codeOf(error.cause)
 }
 
 /** Errors of SQLite with which a file may be good: no permission, busy, no memory, read-only, I/O, disk full, not opened. */

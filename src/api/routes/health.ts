@@ -46,7 +46,8 @@ export const healthRoutes: readonly PublicRoute<FrontDeps>[] = [
     operationId: 'getReadiness',
     summary: 'Check that the service accepts requests',
     description:
-      'Returns 503 while an engine cannot be reached, a read model is being built or the server is stopping. ' +
+      'Returns 503 while an engine cannot be reached, a read model is being built or the server is stopping, and ' +
+      'from the moment when a file of an embedded engine was found damaged until a restart, which repairs it. ' +
       'An engine that has not answered for 5 seconds is named in the message, with the time since when. ' +
       '`sandbox` is the isolation of user code on this node: the tier and the reason for it. ' +
       '`building` lists read models that are being built, with their shares of the log in percent. ' +

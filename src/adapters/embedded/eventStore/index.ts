@@ -16,7 +16,7 @@ import type {
 import type { StoredLog } from '../../../ports/storedLog.ts'
 import { Recent } from '../../shared/recent.ts'
 import { type Checkpointer, openCheckpointer } from '../checkpointer.ts'
-import type { OnDiscarded } from '../disposableFile.ts'
+import type { OnDamaged, OnDiscarded } from '../disposableFile.ts'
 import { closedOnFailure, unavailable } from '../sqlite.ts'
 import { Appends } from './appends.ts'
 import { ConsumerGroups } from './consumerGroups.ts'
@@ -38,6 +38,8 @@ interface Options {
   readonly dir: string
   /** Called when `index.db` was unusable and is built again. */
   readonly onDiscarded?: OnDiscarded
+  /** Called when `index.db` was found damaged. */
+  readonly onDamaged?: OnDamaged
   /** Called with the reason when writes are refused (disk full), and with null when they are accepted again. */
   readonly onRefusing?: (reason: string | null) => void
 }
@@ -49,6 +51,7 @@ interface Options {
 export const openEventStore = ({
   dir,
   onDiscarded = () => {},
+  onDamaged = () => {},
   onRefusing = () => {},
 }: Options): EventStore => {
   mkdirSync(dir, { recursive: true })
@@ -56,7 +59,7 @@ export const openEventStore = ({
   try {
     const log = openLog(join(dir, 'log.db'), checkpointer)
     return closedOnFailure(log, () => {
-      const index = openStreamIndex(join(dir, 'index.db'), onDiscarded)
+      const index = openStreamIndex(join(dir, 'index.db'), onDiscarded, onDamaged)
       return closedOnFailure(index, () => new EmbeddedEventStore({ checkpointer, log, index, onRefusing }))
     })
   } catch (error) {
@@ -177,7 +180,7 @@ class EmbeddedEventStore implements EventStore {
     return (this.#scavenging ??= scavenge(store, slices, this.#closing.signal)
       .catch((error: unknown) => {
         const failure = unavailable(error)
-        if (failure.code === 'unavailable') refusals.failed(failure)
+        if (failure.code === 'unavailable' && !index.isDamaged) refusals.failed(failure)
         throw failure
       })
       .finally(() => (this.#scavenging = undefined)))

@@ -12,14 +12,16 @@ interface Parts {
   readonly refusals: Refusals
 }
 
-/** Updates an index that could not be written (disk full) before it is read again. Throws `unavailable`. */
+/** Updates an index that could not be written (disk full) before it is read again. Throws `unavailable`, also for damage. */
 export const mendIndex = ({ log, index, refusals }: Parts): void => {
   if (index.whole) return
+  if (index.isDamaged) index.refuse()
   try {
     index.restore()
     catchUpIndex(log, index)
     if (!index.whole) throw new AppError('unavailable', 'The index of the event store cannot be written')
   } catch (error) {
+    if (index.isDamaged) index.refuse(error)
     refusals.failed(error)
     throw unavailable(error)
   }

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { BoundedMap } from '../../../boundedMap.ts'
 import type { Recorded } from '../../../events/event.ts'
-import { AlienFile, type OnDiscarded, markDamaged, openDisposable } from '../disposableFile.ts'
-import { closedOnFailure, isDamage, openDatabase, rows, unavailable } from '../sqlite.ts'
+import { AlienFile, Damage, type OnDamaged, type OnDiscarded, openDisposable } from '../disposableFile.ts'
+import { closedOnFailure, isLoss, openDatabase, rows, unavailable } from '../sqlite.ts'
 import { checkOf, withEntry, withoutEntry } from './indexDigest.ts'
 import { Tails } from './tails.ts'
 
@@ -39,13 +39,13 @@ interface Positions {
 }
 
 /** Opens `index.db`. A damaged file is moved aside, and the index is built again. */
-export const openStreamIndex = (file: string, onDiscarded: OnDiscarded): StreamIndex =>
+export const openStreamIndex = (file: string, onDiscarded: OnDiscarded, onDamaged: OnDamaged): StreamIndex =>
   openDisposable(
     file,
     () => {
       const db = openDatabase(file, 'normal')
       return closedOnFailure(db, () => {
-        const index = new StreamIndex(db, file)
+        const index = new StreamIndex(db, new Damage(file, onDamaged))
         if (!index.isIntact()) throw new AlienFile('its entries are not those that were written')
         return index
       })
@@ -59,7 +59,7 @@ export const openStreamIndex = (file: string, onDiscarded: OnDiscarded): StreamI
  */
 export class StreamIndex {
   readonly #db: DatabaseSync
-  readonly #file: string
+  readonly #damage: Damage
   readonly #insert
   readonly #remove
   readonly #positions
@@ -76,9 +76,9 @@ export class StreamIndex {
   #commits = 0
   #whole = true
 
-  constructor(db: DatabaseSync, file: string) {
+  constructor(db: DatabaseSync, damage: Damage) {
     this.#db = db
-    this.#file = file
+    this.#damage = damage
     this.#db.exec(`PRAGMA wal_autocheckpoint=0;
       CREATE TABLE IF NOT EXISTS entries (stream TEXT, revision INTEGER, position INTEGER,
         PRIMARY KEY (stream, revision)) WITHOUT ROWID;
@@ -100,15 +100,15 @@ export class StreamIndex {
     this.#position = this.#db.prepare('SELECT position FROM positions WHERE name = ?')
     this.#setPosition = this.#db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?)')
     this.#logId = rows<[log_id: string]>(this.#db.prepare('SELECT log_id FROM identity'))
-    this.#last = this.positionNamed('indexed') ?? 0
-    this.#sum = this.positionNamed(SUM) ?? 0
+    this.#last = this.#positionOf('indexed') ?? 0
+    this.#sum = this.#positionOf(SUM) ?? 0
     this.#db.exec('BEGIN')
   }
 
   /** Whether the file is as it was written. An index of an earlier version has no check, and gets one. */
   isIntact(): boolean {
     if (!['undefined', 'string'].includes(typeof this.logId)) return false
-    const check = this.positionNamed(CHECK)
+    const check = this.#positionOf(CHECK)
     if (check === undefined) this.#sum = this.#sumOfAll()
     else if (this.#last <= CHECKED_ENTRIES) return check === checkOf(this.#sumOfAll(), this.#last)
     return check === undefined || check === checkOf(this.#sum, this.#last)
@@ -229,14 +229,22 @@ export class StreamIndex {
     })
   }
 
-  /** Refuses an index that named the wrong event. The next start builds it again. */
-  refuse(): never {
-    markDamaged(this.#file)
-    throw unavailable(new Error('index.db is damaged; the next start of the service builds it again'))
+  /** Whether damage was found since the start. */
+  get isDamaged(): boolean {
+    return this.#damage.isFound
+  }
+
+  /** Refuses work that needs entries which are lost or wrong. */
+  refuse(cause?: unknown): never {
+    this.#damage.refuse(cause)
   }
 
   /** A position kept by name beside the index, such as a consumer group's. */
   positionNamed(name: string): number | undefined {
+    return this.#read(() => this.#positionOf(name))
+  }
+
+  #positionOf(name: string): number | undefined {
     const row = this.#position.get(name)
     return row && Number(row['position'])
   }
@@ -321,7 +329,7 @@ export class StreamIndex {
       work()
     } catch (error) {
       this.#whole = false
-      if (isDamage(error)) markDamaged(this.#file)
+      if (isLoss(error)) this.#damage.found()
     }
   }
 
@@ -329,7 +337,7 @@ export class StreamIndex {
     try {
       return work()
     } catch (error) {
-      if (isDamage(error)) this.refuse()
+      if (isLoss(error)) this.refuse(error)
       throw unavailable(error)
     }
   }

@@ -1,17 +1,16 @@
 import { AppError } from '../../../errors.ts'
-import { markDamaged } from '../disposableFile.ts'
-import { isDamage, unavailable } from '../sqlite.ts'
-import { fileIn } from './file.ts'
+import type { Damage } from '../disposableFile.ts'
+import { isLoss, unavailable } from '../sqlite.ts'
 import type { FullDisk } from './fullDisk.ts'
 
 /** Runs the work of read models until they are closed. Errors of SQLite become `unavailable`. */
 export class Guard {
-  readonly #dir: string
+  readonly #damage: Pick<Damage, 'found' | 'refuse'>
   readonly #fullDisk: Pick<FullDisk, 'failed' | 'close'>
   readonly #closing = new AbortController()
 
-  constructor(dir: string, fullDisk: Pick<FullDisk, 'failed' | 'close'>) {
-    this.#dir = dir
+  constructor(damage: Pick<Damage, 'found' | 'refuse'>, fullDisk: Pick<FullDisk, 'failed' | 'close'>) {
+    this.#damage = damage
     this.#fullDisk = fullDisk
   }
 
@@ -34,14 +33,17 @@ export class Guard {
   }
 
   refuse(error: unknown): never {
-    this.noteDamage(error)
     const cause = error instanceof AppError ? error.cause : error
+    if (isDamage(cause)) this.#damage.refuse(cause)
     this.#fullDisk.failed(cause)
     throw cause instanceof TypeError ? cause : unavailable(error) // no retry helps for a document that cannot be stored
   }
 
-  /** Marks a damaged file, which is discarded at the next open. */
+  /** Notes the failure of work that no caller waits for. */
   noteDamage(error: unknown): void {
-    if (isDamage(error)) markDamaged(fileIn(this.#dir))
+    if (isDamage(error)) this.#damage.found()
   }
 }
+
+/** A stored document that is no JSON is damage too. */
+const isDamage = (error: unknown): boolean => error instanceof SyntaxError || isLoss(error)

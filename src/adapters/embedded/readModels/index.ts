@@ -16,7 +16,7 @@ import { slices } from '../../../loops/slices.ts'
 import { sameIndexes } from '../../shared/declared.ts'
 import { droppedError } from '../../shared/dropped.ts'
 import { openCheckpointer } from '../checkpointer.ts'
-import { markDamaged, type OnDiscarded } from '../disposableFile.ts'
+import { Damage, markDamaged, type OnDamaged, type OnDiscarded } from '../disposableFile.ts'
 import { isFaultOfFile, unavailable } from '../sqlite.ts'
 import { byId, collectionOf } from './collection.ts'
 import { fileIn, openFile, renewFile } from './file.ts'
@@ -37,17 +37,15 @@ interface Options {
   readonly dir: string
   /** Called when the file was unusable and replaced by a new one: every collection must be filled again (I8). */
   readonly onDiscarded?: OnDiscarded
+  /** Called when the file, or one beside it, was found damaged. */
+  readonly onDamaged?: OnDamaged
   /** Called with the reason when writes are refused (disk full), and with null when they were not for a while. */
   readonly onRefusing?: (reason: string | null) => void
 }
 
 /** Opens read models in `<dir>/read-models.db`. One process at a time. */
-export const openReadModels = ({
-  dir,
-  onDiscarded = () => {},
-  onRefusing = () => {},
-}: Options): ReadModels => {
-  const open = () => new EmbeddedReadModels({ dir, onDiscarded, onRefusing })
+export const openReadModels = ({ dir, ...given }: Options): ReadModels => {
+  const open = () => new EmbeddedReadModels({ dir, ...given })
   try {
     return open()
   } catch (error) {
@@ -91,13 +89,14 @@ class EmbeddedReadModels implements ReadModels {
   constructor({
     dir,
     onDiscarded = () => {},
+    onDamaged = () => {},
     onRefusing = () => {},
     filling,
   }: Options & { readonly filling?: Filling }) {
     this.#dir = dir
     this.#onDiscarded = onDiscarded
     this.#filling = filling
-    this.#guard = new Guard(dir, new FullDisk(onRefusing))
+    this.#guard = new Guard(new Damage(fileIn(dir), onDamaged), new FullDisk(onRefusing))
     this.#sides = new SideFiles(dir, this.#checkpointer)
     this.#tables = this.#tablesIn(openFile(dir, onDiscarded))
     this.#removals = this.#removalsNow()
