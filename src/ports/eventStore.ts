@@ -131,7 +131,7 @@ export interface EventStore {
   /** The facts that were ever stored, and the size of the log on the disk of this node; null if it is elsewhere. */
   size(): { readonly facts: number; readonly bytes: number } | null
 
-  /** The log up to now as it is stored, for a backup. Absent on an event store with backups of its own. */
+  /** The log up to now as it is stored, for a backup, which releases it at its end. Absent on an event store with backups of its own. */
   storedLog?(): StoredLog
 
   /** Returns whether a text from a client can be a cursor of this log, also one beyond its end. */

@@ -16,7 +16,10 @@ export interface ConsumerPosition {
   readonly position: number
 }
 
-/** The log up to a position, as it is stored. */
+/**
+ * The log up to a position, as it is stored. Until `release`, a scavenge leaves the newest fact of each stream up to the position,
+ * or what was left of it. So a copy shows the end of each stream, and thereby that earlier facts of it were removed.
+ */
 export interface StoredLog {
   /** The last position. */
   readonly position: number
@@ -27,6 +30,7 @@ export interface StoredLog {
    * characters. Throws an error that names the positions of damaged rows.
    */
   rowsAfter(after: number, length: number): readonly StoredRow[]
+  release(): void
 }
 
 /** The gaps in the streams of a backup. A segment of it may contain facts from before the scavenge of later ones. */

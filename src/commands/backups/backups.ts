@@ -116,6 +116,7 @@ export class Backups {
     this.#leases.delete(backup_id)
     clearTimeout(lease.timer)
     this.#deps.logger.info('A backup ended', { backup_id })
+    lease.backup.log.release()
     await lease.backup.blobs.release()
   }
 

@@ -7,6 +7,7 @@ import { rotateMasterKey } from '../../../src/commands/installation/rotateMaster
 import { rewrapKeys } from '../../../src/commands/installation/rewrapKeys.ts'
 import { isAppError } from '../../../src/errors.ts'
 import type { EventStore } from '../../../src/ports/eventStore.ts'
+import { facts } from '../../contracts/eventStore/facts.ts'
 import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import {
@@ -47,6 +48,19 @@ backups('read the blobs of their position until they end', async (context) => {
     () => open.use(backup_id, never),
     (error: unknown) => isAppError(error, 'not_found'),
   )
+})
+
+backups('keep the end of each stream in the log until they end', async (context) => {
+  const { backups: open } = await openBackups(context)
+  const { store } = context
+  await store.append('gone', facts('env', 2), 'none')
+  const { backup_id } = await open.begin()
+  await store.append('gone', facts('env', 1), 1)
+  await store.expire('gone', 0)
+  await until(() => store.isExpired('gone'))
+  assert.is(await store.scavenge?.(), 1)
+  await open.end(backup_id)
+  assert.is(await store.scavenge?.(), 2)
 })
 
 backups('do not contain the position of the group that sets retentions', async (context) => {

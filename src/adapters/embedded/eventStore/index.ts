@@ -86,6 +86,8 @@ class EmbeddedEventStore implements EventStore {
   readonly #subscriptions: Subscriptions
   readonly #groups: ConsumerGroups
   readonly #closing = new AbortController()
+  /** What backups in progress are reading. */
+  readonly #copied = new Set<Pick<StoredLog, 'position'>>()
   #scavenging: Promise<number> | undefined
   #housekeeping: NodeJS.Timeout | undefined
   #quiet = true
@@ -176,7 +178,7 @@ class EmbeddedEventStore implements EventStore {
       this.#appends.flush()
       mendIndex({ log, index, refusals })
     }
-    const store = { log, index, recent: this.#recent, settle }
+    const store = { log, index, recent: this.#recent, copied: this.#copied, settle }
     return (this.#scavenging ??= scavenge(store, slices, this.#closing.signal)
       .catch((error: unknown) => {
         const failure = unavailable(error)
@@ -219,7 +221,9 @@ class EmbeddedEventStore implements EventStore {
     demandOpen(this.#closing.signal)
     this.#appends.flush()
     this.#groups.keep()
-    return this.#log.stored()
+    const log = this.#log.stored()
+    this.#copied.add(log)
+    return { ...log, release: () => void this.#copied.delete(log) }
   }
 
   async close(): Promise<void> {

@@ -173,7 +173,7 @@ export class Log {
   }
 
   /** The log up to now, as it is stored. */
-  stored(): StoredLog {
+  stored(): Omit<StoredLog, 'release'> {
     return storedLogOf(this.#db, this.last)
   }
 

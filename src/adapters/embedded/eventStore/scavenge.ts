@@ -18,6 +18,8 @@ interface Store {
   readonly log: Log
   readonly index: StreamIndex
   readonly recent: Recent
+  /** The logs that backups in progress are reading. */
+  readonly copied: Iterable<{ readonly position: number }>
   /** Makes pending appends durable and the index complete. Throws `unavailable`. */
   settle(): void
 }
@@ -33,6 +35,8 @@ interface Gone extends Removed {
  * V2: the newest event of a stream leaves its stream and revision, so the stream does not begin again.
  * V3: a stream loses its oldest events first, so what is left has no gaps.
  * V4: the log changes before the index. An entry that a crash leaves in the index is removed with the next events.
+ * V5: the newest event of a stream at the position of a backup in progress, or what is left of it, stays with all later ones.
+ * Otherwise, a copy could end before an expired event of the stream, and nothing in it would show that.
  */
 export const scavenge = async (store: Store, slices: Slices, signal: AbortSignal): Promise<number> => {
   const { log } = store
@@ -90,11 +94,12 @@ const scavengeFrom = (store: Store, position: number, slices: Slices) => {
 }
 
 const goneOf = (
-  { log, index }: Store,
+  store: Store,
   first: number,
   elements: readonly Element[],
   oldest: Oldest,
 ): readonly Gone[] => {
+  const { log, index } = store
   const gone: Gone[] = []
   let position = first
   for (const element of elements) {
@@ -107,10 +112,22 @@ const goneOf = (
     const isNewest = revision === index.headOf(stream)
     const mayGo = isEvent ? element[3] < log.retentions.expiredBefore(stream) : !isNewest
     if (!isEvent) oldest.dropBefore(stream, revision)
-    if (mayGo && oldest.is(stream, revision)) gone.push({ stream, revision, position, isNewest, isEvent })
+    if (mayGo && !isCopied(store, { stream, revision, position }) && oldest.is(stream, revision))
+      gone.push({ stream, revision, position, isNewest, isEvent })
     position++
   }
   return gone
+}
+
+/** Whether an event is the newest one of its stream at the position of a backup in progress (V5). */
+const isCopied = (
+  { copied, index }: Store,
+  { stream, revision, position }: Pick<Gone, 'stream' | 'revision' | 'position'>,
+): boolean => {
+  const ends = [...copied].filter((log) => log.position >= position)
+  if (ends.length === 0) return false
+  const [next = Infinity] = index.positionsOf(stream, revision + 1, 1).positions
+  return ends.some((log) => log.position < next)
 }
 
 /** The oldest revision that each stream still has (V3). */

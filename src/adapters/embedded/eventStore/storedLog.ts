@@ -6,7 +6,7 @@ import { isIntact } from './checksum.ts'
 import { damagedLog } from './damagedLog.ts'
 
 /** The rows of `log.db` up to a position, as they are stored, and the positions of consumers beside them. */
-export const storedLogOf = (db: DatabaseSync, position: number): StoredLog => {
+export const storedLogOf = (db: DatabaseSync, position: number): Omit<StoredLog, 'release'> => {
   const firstAt = rows<[first: number]>(
     db.prepare('SELECT first FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'),
   )
