@@ -117,6 +117,12 @@ export interface EventStore {
   head(): Promise<Cursor>
 
   /**
+   * False proves that this log has never had an event at a cursor up to `head()`: it has lost its end, and others have made it
+   * longer since. True proves nothing.
+   */
+  canHaveHad(cursor: Cursor): Promise<boolean>
+
+  /**
    * The newest position of the log that the store remembers apart from the log. It is beyond `head()` when the log has
    * lost its end. `START` if the store remembers nothing.
    */

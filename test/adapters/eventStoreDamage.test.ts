@@ -303,22 +303,32 @@ index.run()
 
 const ends = suite('the end of the log')
 
+const commit = async (store: EventStore, commits: number): Promise<void> => {
+  for (let n = 0; n < commits; n++)
+    await store.append('one', [fact('env', `payload-${n}`)], n === 0 ? 'none' : n - 1)
+}
+
+/** A copy of a log whose WAL was damaged in one of its commits. */
+const cutCopyOf = (dir: string, damaged: number): string => {
+  const copy = tempDir()
+  for (const name of ['log.db', 'log.db-wal']) cpSync(join(dir, name), join(copy, name))
+  const wal = join(copy, 'log.db-wal')
+  const bytes = readFileSync(wal)
+  const at = bytes.indexOf(`payload-${damaged}`)
+  bytes[at] = (bytes[at] as number) ^ 1
+  writeFileSync(wal, bytes)
+  return copy
+}
+
 ends(
   'that one flipped bit in the WAL cut off is noticed without the index, if two commits are lost',
   async () => {
     const dir = tempDir()
     const store = openEventStore({ dir })
     const commits = 6
-    for (let n = 0; n < commits; n++)
-      await store.append('one', [fact('env', `payload-${n}`)], n === 0 ? 'none' : n - 1)
+    await commit(store, commits)
     for (let damaged = 0; damaged < commits; damaged++) {
-      const copy = tempDir()
-      for (const name of ['log.db', 'log.db-wal']) cpSync(join(dir, name), join(copy, name))
-      const wal = join(copy, 'log.db-wal')
-      const bytes = readFileSync(wal)
-      const at = bytes.indexOf(`payload-${damaged}`)
-      bytes[at] = (bytes[at] as number) ^ 1
-      writeFileSync(wal, bytes)
+      const copy = cutCopyOf(dir, damaged)
       const lost = commits - damaged
       for (const _ of ['the first start', 'the second start']) {
         const cut = openEventStore({ dir: copy })
@@ -337,6 +347,29 @@ ends(
     await store.close()
   },
 )
+
+ends('that was cut off is noticed again by the next start, if the first could not record it', async () => {
+  const dir = tempDir()
+  const store = openEventStore({ dir })
+  await commit(store, 6)
+  const copy = cutCopyOf(dir, 3)
+  await store.close()
+  editIndex(
+    copy,
+    `CREATE TABLE positions (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TRIGGER full BEFORE INSERT ON positions WHEN NEW.name = 'remembered'
+    BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END`,
+  )
+  assert.throws(
+    () => openEventStore({ dir: copy }),
+    (error: unknown) => isAppError(error, 'unavailable'),
+  )
+  editIndex(copy, 'DROP TRIGGER full')
+  const again = openEventStore({ dir: copy })
+  assert.is((await wholeLog(again)).length, 3)
+  assert.is(Number(await again.remembered()), 6)
+  await again.close()
+})
 
 ends('is remembered by the index, until the loss was accepted', async () => {
   const dir = await filled()

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { Log } from '../support/eventstoredb/log.ts'
+import { backupOf, outgrow } from '../support/eventstoredb/restored.ts'
 import { realEngines } from '../support/installation.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -69,14 +70,6 @@ losses.run()
 
 const remote = suite('a start with an EventStoreDB from a backup', { timeoutMs: 60_000 })
 
-/** The log as it was when it had `count` events. */
-const backupOf = (log: Log, count: number): Log => {
-  const copy = new Log()
-  for (const { stream, ...event } of log.all.slice(copy.all.length, count))
-    copy.append(stream, [event], 'any')
-  return copy
-}
-
 remote('is refused while the read models are ahead of it', async () => {
   const dataDir = tempDir()
   const log = new Log()
@@ -104,5 +97,28 @@ remote('is refused while the read models are ahead of it', async () => {
   const empty = await startStandIn()
   assert.match((await refusedIn(dataDir, envAt(empty.url))).line, /^The log is missing: /)
   await empty.stop()
+})
+
+remote('is refused also after others have made it longer than the lost one', async () => {
+  const dataDir = tempDir()
+  const log = new Log()
+  const standIn = await startStandIn({ log })
+  const first = await startIn(dataDir, { SVC_EVENT_STORE: standIn.url })
+  const kept = await publishMany(first, 5)
+  await first.stop()
+  const backup = backupOf(log, log.all.length)
+  const second = await startIn(dataDir, { SVC_EVENT_STORE: standIn.url })
+  const lost = await publishMany(second, 10)
+  await second.stop()
+  await standIn.stop()
+
+  outgrow(backup, log)
+  const restored = await startStandIn({ log: backup })
+  const { line, acceptance } = await refusedIn(dataDir, { SVC_EVENT_STORE: restored.url })
+  assert.match(line, /^The end of the log is missing: the read models have events that the log lacks/)
+  const third = await startIn(dataDir, { SVC_EVENT_STORE: restored.url, SVC_ACCEPT_LOSS: acceptance })
+  await checkContinues(third, kept, lost)
+  await third.stop()
+  await restored.stop()
 })
 remote.run()

@@ -14,6 +14,7 @@ export const forwarding = (store: EventStore, own: Partial<EventStore>): EventSt
   isExpired: (...args) => store.isExpired(...args),
   leastNow: () => store.leastNow(),
   head: () => store.head(),
+  canHaveHad: (cursor) => store.canHaveHad(cursor),
   remembered: () => store.remembered(),
   acceptLoss: () => store.acceptLoss(),
   countBetween: (...args) => store.countBetween(...args),

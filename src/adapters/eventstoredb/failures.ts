@@ -27,6 +27,13 @@ export const isExistingGroup = (error: unknown): boolean => typeOf(error) === 'p
 export const isClientWedged = (error: unknown): boolean =>
   !(error instanceof AppError) && typeOf(error) === undefined
 
+/**
+ * The server read bytes at a position that are no record: nothing was ever stored there. It has an error for most of such
+ * bytes; the others give an unknown one. Where it has removed events, it reads the next one instead.
+ */
+export const isNoPlace = (error: unknown): boolean =>
+  /ReadAllResult: (InvalidPosition|Error)\b/.test((error as Failure | null)?.message ?? '')
+
 /** The failure of a server that does not answer in time. */
 export const silent = (): AppError => new AppError('unavailable', 'The event store does not answer')
 

@@ -213,6 +213,10 @@ class EventStoreDb implements EventStore {
     return this.#reader.head()
   }
 
+  canHaveHad(cursor: Cursor): Promise<boolean> {
+    return this.#reader.isPlace(cursor)
+  }
+
   remembered(): Promise<Cursor> {
     return Promise.resolve(START)
   }

@@ -6,7 +6,7 @@ import { AppError } from '../../errors.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
 import { isObject } from '../../events/isObject.ts'
 import { type Connection, FIRST_REPLY_MS } from './connection.ts'
-import { appErrorOf, isClientWedged, isMissingStream, isTombstone, silent } from './failures.ts'
+import { appErrorOf, isClientWedged, isMissingStream, isNoPlace, isTombstone, silent } from './failures.ts'
 import type { StoreTime } from './storeTime.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
@@ -189,6 +189,26 @@ export class Reader {
     return { events, cursor, last: seen <= PAGE }
   }
 
+  /** Whether a position up to the head is that of an event, of a removed one, or of one of others. */
+  async isPlace(cursor: Cursor): Promise<boolean> {
+    let seen = 0
+    try {
+      const read = (client: EventStoreDBClient) =>
+        client.readAll({
+          fromPosition: positionOf(cursor),
+          direction: FORWARDS,
+          maxCount: 1,
+          requiresLeader: true,
+        })
+      for await (const _ of this.#bounded(read)) seen++
+    } catch (error) {
+      if (isNoPlace(error)) return false
+      throw this.#failed(error)
+    }
+    if (seen === 0) throw cutShort()
+    return true
+  }
+
   /** Reads the newest position of the log. Callers during a read share the next read. */
   head(): Promise<Cursor> {
     const heads = this.#heads
@@ -231,8 +251,7 @@ export class Reader {
       throw this.#failed(error)
     }
     // A server's log is never empty: it writes events of its own at its first start.
-    if (cursor === undefined)
-      throw new AppError('unavailable', 'The event store ended a read of its log too early')
+    if (cursor === undefined) throw cutShort()
     return cursor
   }
 
@@ -266,5 +285,8 @@ export class Reader {
     return appErrorOf(error)
   }
 }
+
+const cutShort = (): AppError =>
+  new AppError('unavailable', 'The event store ended a read of its log too early')
 
 export const closed = (): AppError => new AppError('unavailable', 'The event store is closed')

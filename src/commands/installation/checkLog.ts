@@ -63,18 +63,22 @@ const USE_BLOBS =
   'SVC_BLOBS: use the blobs with which the log was written, or restore them from a backup (docs/operations.md, Damage)'
 
 const tracesIn = async ({ store, aggregates, readModels, blobs }: Deps): Promise<Traces> => {
+  const folded = await readModels.source() // before the log, because other nodes may go on
+  const { checkpoint } = folded
   const installation = await readInstallation({ aggregates })
   const ids = installation?.log_ids ?? []
   const head = await store.head()
+  const isWithin = checkpoint !== null && checkpoint <= head && store.isCursor(checkpoint)
   const isFounded = ids.length > 0
   return {
     log: {
       ids,
       hasFacts: isFounded || (store.countBetween(START, head) ?? 0) > 0 || (await hasTenant({ store })),
       head,
+      hadCheckpoint: !isWithin || (await store.canHaveHad(checkpoint)),
       remembered: await store.remembered(),
     },
-    readModels: await readModels.source(),
+    readModels: folded,
     blobs: { log_id: await blobsLogId(blobs), isUsed: !isFounded && (await isUsed(blobs)) },
   }
 }
@@ -112,7 +116,11 @@ const describe = async (deps: Deps, { log, readModels, blobs }: Traces, losses: 
   return `${what}: ${seen.join('; ')}${named.length > 0 ? ` (${[...new Set(named)].join(', ')})` : ''}`
 }
 
-const describeOne = async ({ store, readModels }: Deps, { seenBy, range }: Loss): Promise<string> => {
+const describeOne = async (
+  { store, readModels }: Deps,
+  { seenBy, missing, range }: Loss,
+): Promise<string> => {
+  if (range === null && missing === 'end') return `the ${seenBy} have events that the log lacks`
   if (range === null) return `the ${seenBy} belong to a log that is not here`
   const { after, upTo } = range
   const events = store.countBetween(after, upTo)

@@ -9,14 +9,15 @@ const CONFIRMATIONS = 2
 
 /**
  * Returns a loop that rejects when the log becomes shorter, because an event store was restored from a backup while this
- * node was running. Its next start compares log and read models.
+ * node was running. Others may have made it longer again. The next start of the node compares log and read models.
  */
-export const watchHead = (store: Pick<EventStore, 'head'>, watchMs = WATCH_MS) => {
+export const watchHead = (store: Pick<EventStore, 'head' | 'canHaveHad'>, watchMs = WATCH_MS) => {
   let highest: Cursor = START
   const isShorter = async (): Promise<boolean> => {
     const head = await store.head()
-    if (head > highest) highest = head
-    return head < highest
+    if (head < highest || !(await store.canHaveHad(highest))) return true
+    highest = head
+    return false
   }
   return async (signal: AbortSignal): Promise<void> => {
     let times = 0

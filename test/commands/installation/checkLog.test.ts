@@ -6,6 +6,7 @@ import { adoptLog } from '../../../src/commands/installation/adoptLog.ts'
 import { checkLog } from '../../../src/commands/installation/checkLog.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
 import { isAppError } from '../../../src/errors.ts'
+import { START } from '../../../src/events/event.ts'
 import type { EventType } from '../../../src/events/index.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
@@ -127,6 +128,33 @@ log('confirms a loss, because a read that was cut short looks like one', async (
   await context.append('EventPublished')
   await context.append('EventPublished')
   assert.is(await checkLog({ ...context.deps, store }, null), null)
+})
+
+log('refuses an end that is lost also when the log is longer again', async (context) => {
+  await withLoss(context)
+  for (let facts = 0; facts < 10; facts++) await context.append('EventPublished')
+  const { store } = context.deps
+  assert.is(await checkLog(context.deps, null), null)
+  const grown = forwarding(store, { canHaveHad: async (cursor) => cursor !== cursorOf(5) })
+  assert.match(
+    await refusal(checkLog({ ...context.deps, store: grown }, null)),
+    'The end of the log is missing: the read models have events that the log lacks (read models of log rk',
+  )
+})
+
+log('finds no loss in what other nodes append and project during the check', async ({ deps, append }) => {
+  await append('InstallationFounded', streamOf.installation)
+  await adoptLog(deps, null)
+  const writer = await deps.readModels.writer(spec)
+  const whole = deps.store
+  const head = async () => {
+    const found = await whole.head()
+    await append('StreamCreated')
+    await writer.write([], await whole.head())
+    return found
+  }
+  const store = forwarding(whole, { head, remembered: async () => START })
+  assert.is(await checkLog({ ...deps, store }, null), null)
 })
 
 log('refuses empty blobs beside a log of 0.1.0 that stored some', async ({ deps, append }) => {

@@ -9,12 +9,12 @@ const [at60, at200, at230] = [60, 200, 230].map(cursorOf) as [string, string, st
 
 /** An installation of log `a`, whose head is at 200, with everything in its place. */
 const whole: Traces = {
-  log: { ids: ['a'], hasFacts: true, head: at200, remembered: at200 },
+  log: { ids: ['a'], hasFacts: true, head: at200, hadCheckpoint: true, remembered: at200 },
   readModels: { log_id: 'a', checkpoint: at200 },
   blobs: { log_id: 'a', isUsed: false },
 }
 const empty: Traces = {
-  log: { ids: [], hasFacts: false, head: START, remembered: START },
+  log: { ids: [], hasFacts: false, head: START, hadCheckpoint: true, remembered: START },
   readModels: { log_id: null, checkpoint: null },
   blobs: { log_id: null, isUsed: false },
 }
@@ -63,6 +63,15 @@ rules('is found when the index or the read models are ahead of the log', () => {
     assert.equal(lossesOf(whole, { readModels: { log_id, checkpoint: at230 } }), [
       { seenBy: 'read models', missing: 'end', range: { after: at200, upTo: at230 } },
     ])
+})
+
+rules('is found when others have made the log longer than the read models', () => {
+  const log = { hadCheckpoint: false }
+  assert.equal(lossesOf(whole, { log, readModels: { checkpoint: at60 } }), [
+    { seenBy: 'read models', missing: 'end', range: null },
+  ])
+  const accepted = { ...log, ids: ['a', 'b'] }
+  assert.equal(lossesOf(whole, { log: accepted, readModels: { checkpoint: at60 } }), [])
 })
 
 rules('is found when there is no log, but index, read models or blobs of one', () => {

@@ -6,8 +6,13 @@ import { cursorOf } from '../../contracts/readModels/collection.ts'
 import { failureOf } from '../../contracts/eventStore/facts.ts'
 import { suite } from '../../support/suite.ts'
 
-/** An event store with these heads, one after the other; the signal aborts when there are no more. */
-const watched = (...heads: readonly (string | Error)[]) => {
+/**
+ * An event store with these heads, one after the other; the signal aborts when there are no more. It has never had an event at
+ * the cursors in `gaps`.
+ */
+const watched = (...heads: readonly (string | Error)[]) => watchedWith([], heads)
+
+const watchedWith = (gaps: readonly string[], heads: readonly (string | Error)[]) => {
   const ending = new AbortController()
   let next = 0
   const head = async (): Promise<string> => {
@@ -16,7 +21,8 @@ const watched = (...heads: readonly (string | Error)[]) => {
     if (found instanceof Error) throw found
     return found ?? START
   }
-  const watch = watchHead({ head }, 1)
+  const canHaveHad = async (cursor: string) => !gaps.includes(cursor)
+  const watch = watchHead({ head, canHaveHad }, 1)
   return { run: () => failureOf(watch(ending.signal)), seen: () => next }
 }
 const [one, two, three] = [1, 2, 3].map(cursorOf) as [string, string, string]
@@ -29,6 +35,12 @@ head('goes on while the log grows, rests or is read in part once', async () => {
 
 head('ends for good when the log has become shorter', async () => {
   const { run, seen } = watched(one, three, two, two, two, two, two)
+  assert.instance(await run(), PermanentError)
+  assert.is(seen(), 5)
+})
+
+head('ends for good when others have made a shorter log longer again', async () => {
+  const { run, seen } = watchedWith([two], [one, two, three, three, three, three, three])
   assert.instance(await run(), PermanentError)
   assert.is(seen(), 5)
 })

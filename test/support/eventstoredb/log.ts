@@ -18,6 +18,9 @@ interface Stream {
   tombstoned: boolean
 }
 
+/** The size of a chunk. A scavenge closes the current one. */
+const CHUNK_BYTES = 256 << 20
+
 /** Approximate overhead of a record in bytes. Positions are byte offsets. */
 const RECORD_BYTES = 137
 
@@ -25,12 +28,14 @@ const NOTHING: Stream = { events: [], retention: {}, tombstoned: false }
 
 /** The data of the stand-in: all events in one order, and by stream. It outlives restarts of a node. */
 export class Log {
-  readonly #all: Stored[] = []
+  #all: Stored[] = []
   readonly #streams = new Map<string, Stream>()
   readonly #recent = new RecentIds()
   readonly #listeners = new Set<() => void>()
   /** Positions of records without an event, which an empty append leaves. */
   readonly #blanks = new Set<number>()
+  /** The position up to which the log has been scavenged. */
+  #scavenged = 0
   #end = 1157
 
   constructor() {
@@ -85,9 +90,10 @@ export class Log {
     return low
   }
 
-  /** Whether a reader may begin at a position: at a record, or beyond the end. */
+  /** Whether a reader may begin at a position: at a record, beyond the end, or anywhere where events can have been removed. */
   isPlace(position: number): boolean {
-    if (position === 0 || position >= this.#end || this.#blanks.has(position)) return true
+    if (position < this.#scavenged || position >= this.#end || this.#blanks.has(position)) return true
+    if (position === 0) return true
     return this.#all[this.indexOf(position)]?.position === position
   }
 
@@ -128,6 +134,15 @@ export class Log {
     const { position } = this.#write(stream, systemEvent('$streamDeleted', ''))
     this.#changed()
     return { kind: 'appended', revision: TOMBSTONE, position }
+  }
+
+  /** Removes the events from `$all` that their streams hide, without the last one of each stream, and begins a new chunk. */
+  scavenge(): void {
+    this.#all = this.#all.filter(({ stream, revision }) => {
+      const { length } = this.events(stream)
+      return revision >= Math.min(this.firstShown(stream), length - 1)
+    })
+    this.#end = this.#scavenged = Math.ceil(this.#end / CHUNK_BYTES) * CHUNK_BYTES
   }
 
   #of(stream: string): Stream {

@@ -57,10 +57,10 @@ export const openEventStore = ({
   mkdirSync(dir, { recursive: true })
   const checkpointer = openCheckpointer()
   try {
-    const log = openLog(join(dir, 'log.db'), checkpointer)
-    return closedOnFailure(log, () => {
-      const index = openStreamIndex(join(dir, 'index.db'), onDiscarded, onDamaged)
-      return closedOnFailure(index, () => new EmbeddedEventStore({ checkpointer, log, index, onRefusing }))
+    const index = openStreamIndex(join(dir, 'index.db'), onDiscarded, onDamaged)
+    return closedOnFailure(index, () => {
+      const log = openLog(join(dir, 'log.db'), checkpointer, (position) => index.remember(position))
+      return closedOnFailure(log, () => new EmbeddedEventStore({ checkpointer, log, index, onRefusing }))
     })
   } catch (error) {
     throw unavailable(error)
@@ -104,7 +104,6 @@ class EmbeddedEventStore implements EventStore {
     const mended = { log, index, refusals }
     this.#refusals = refusals
     catchUpIndex(log, index)
-    if (log.lost > 0) index.remember(log.last + log.lost)
     if (index.logId !== log.id) index.assign(log.id)
     const recent = new Recent(log.last)
     this.#recent = recent
@@ -194,6 +193,10 @@ class EmbeddedEventStore implements EventStore {
 
   head(): Promise<string> {
     return Promise.resolve(cursorOf(this.#log.last))
+  }
+
+  canHaveHad(): Promise<boolean> {
+    return Promise.resolve(true) // nobody else writes into this log
   }
 
   isCursor(text: string): boolean {

@@ -1,5 +1,5 @@
 import { copyFileSync, existsSync, statSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import { AppError, messageOf, PermanentError } from '../../../errors.ts'
 import { newId } from '../../../ids.ts'
 import type { StoredLog, StoredRow } from '../../../ports/storedLog.ts'
@@ -26,8 +26,15 @@ const PAGE_BYTES = 4096
 /** The size of a write that shows whether the disk has room. */
 const PROBE_BYTES = 64 << 10
 
-/** Opens `log.db`. Throws `unavailable` as long as the disk is full. */
-export const openLog = (file: string, checkpointer: Checkpointer): Log => {
+/**
+ * Opens `log.db`. Throws `unavailable` as long as the disk is full. `onLost` is called with the least position of the end that
+ * the log has lost, before the only trace of it is removed.
+ */
+export const openLog = (
+  file: string,
+  checkpointer: Checkpointer,
+  onLost: (position: number) => void,
+): Log => {
   const wal = `${file}-wal`
   const isWalUsed = existsSync(wal) && statSync(wal).size > 0
   // SQLite deletes the WAL of a database that it has to create.
@@ -38,15 +45,29 @@ export const openLog = (file: string, checkpointer: Checkpointer): Log => {
     )
   try {
     const lost = isWalUsed ? lostCommits(wal) : 0
-    if (lost > 0) copyFileSync(wal, `${wal}.damaged`) // SQLite overwrites what it cannot read
+    if (lost > 0) {
+      copyFileSync(wal, `${wal}.damaged`) // SQLite overwrites what it cannot read
+      onLost(lastIn(file) + lost)
+    }
     const db = openDatabase(file, 'full', { shrinks: true })
     return closedOnFailure(db, () => {
       // Frames of a commit that a crash interrupted must not stay behind new ones: later, they look like lost commits.
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-      return new Log(db, file, { checkpointer, lost })
+      return new Log(db, file, checkpointer)
     })
   } catch (error) {
     throw !(error instanceof AppError) && isFaultOfFile(error) ? unreadable(file, error) : unavailable(error)
+  }
+}
+
+/** The position of the newest event. A connection that can write would replace the WAL when it is closed, too. */
+const lastIn = (file: string): number => {
+  const db = new DatabaseSync(file, { readOnly: true })
+  try {
+    const hasTable = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'log'").get() !== undefined
+    return hasTable ? new StoredRows(db).last : 0 // the table can be among what was lost
+  } finally {
+    db.close()
   }
 }
 
@@ -63,8 +84,6 @@ const unreadable = (file: string, error: unknown): PermanentError =>
  */
 export class Log {
   readonly id: string
-  /** The least number of events after `last` that this opening has found to be lost. */
-  readonly lost: number
   readonly retentions: Retentions
   readonly rows: StoredRows
   readonly #db: DatabaseSync
@@ -76,14 +95,9 @@ export class Log {
   readonly #wal: WalKeeper
   #written = 0
 
-  constructor(
-    db: DatabaseSync,
-    file: string,
-    { checkpointer, lost }: { readonly checkpointer: Checkpointer; readonly lost: number },
-  ) {
+  constructor(db: DatabaseSync, file: string, checkpointer: Checkpointer) {
     this.#db = db
     this.#file = file
-    this.lost = lost
     this.#wal = new WalKeeper(this.#db, file, checkpointer, { fullBytes: WAL_FULL_BYTES })
     createTables(this.#db)
     this.#fill(WAL_BYTES)

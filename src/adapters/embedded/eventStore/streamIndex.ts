@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { BoundedMap } from '../../../boundedMap.ts'
+import { AppError } from '../../../errors.ts'
 import type { Recorded } from '../../../events/event.ts'
 import { AlienFile, Damage, type OnDamaged, type OnDiscarded, openDisposable } from '../disposableFile.ts'
 import { closedOnFailure, isLoss, openDatabase, rows, unavailable } from '../sqlite.ts'
@@ -134,11 +135,12 @@ export class StreamIndex {
     return Math.max(this.positionNamed(REMEMBERED) ?? 0, this.#last)
   }
 
-  /** Remembers that the log had an event at this position. */
+  /** Remembers that the log had an event at this position. Durable when it returns. Throws `unavailable`. */
   remember(position: number): void {
-    if (position <= this.remembered) return
-    this.setPosition(REMEMBERED, position)
+    if (position > this.remembered) this.setPosition(REMEMBERED, position)
     this.commit()
+    this.#moveWal()
+    if (!this.#whole) throw new AppError('unavailable', 'The index of the event store cannot be written')
   }
 
   /** Forgets the events that the log has lost. */
@@ -280,12 +282,7 @@ export class StreamIndex {
   /** Commits and moves the WAL into the database file, at a time when no caller waits. */
   settle(): void {
     this.commit()
-    if (this.#commits === 0) return
-    this.#write(() => {
-      this.#db.exec('COMMIT')
-      this.#checkpoint()
-      this.#db.exec('BEGIN')
-    })
+    if (this.#commits > 0) this.#moveWal()
   }
 
   /**
@@ -340,6 +337,15 @@ export class StreamIndex {
       if (isLoss(error)) this.refuse(error)
       throw unavailable(error)
     }
+  }
+
+  /** Moves what was committed into the database file, and syncs it. */
+  #moveWal(): void {
+    this.#write(() => {
+      this.#db.exec('COMMIT')
+      this.#checkpoint()
+      this.#db.exec('BEGIN')
+    })
   }
 
   #checkpoint(): void {
