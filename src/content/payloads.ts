@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { clock, isoOf } from '../clock.ts'
-import { AppError } from '../errors.ts'
+import { AppError, isAppError } from '../errors.ts'
 import { AHEAD_BYTES, type Reservation } from './fileQuota.ts'
 import type { Payload } from '../events/payload.ts'
 import { jsonBytes, RawJson, StoredJson } from '../events/rawJson.ts'
@@ -33,18 +34,45 @@ export const payloadsOf = (env_id: string): string => `payloads/${env_id}/`
 /** The keys of the payloads that an environment stored on one day in UTC begin with this. */
 const folderOf = (env_id: string, now: number): string => `${payloadsOf(env_id)}${isoOf(now).slice(0, 10)}/`
 
+/** The environment and the day in the key of a payload; null for other keys, and for those of early versions. */
+export const placeOf = (key: string): { readonly env_id: string; readonly day: string } | null => {
+  const [folder, env_id, day, name] = key.split('/')
+  return folder === 'payloads' && env_id && day && name ? { env_id, day } : null
+}
+
+/**
+ * A payload that a fact names is missing in the blobs or has other bytes, although nothing removed it. That is an outage, and not the
+ * absence of what the caller asked for: it was stored, so it can be restored.
+ */
+export class LostPayload extends AppError {
+  constructor(reason: string, cause?: unknown) {
+    super('unavailable', `${reason}; restore it from a backup`, { cause })
+  }
+}
+
+interface PayloadsOptions {
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+  /** Whether the payload of a key was removed, because its retention period has ended or its environment was deleted. */
+  readonly isExpired?: (key: string) => Promise<boolean>
+}
+
 /**
  * Keeps large payloads out of the log. A key contains the environment and the day, so that payloads can be removed with
- * their facts. Equal payloads of one environment and day share a blob.
+ * their facts. Equal payloads of one environment and day share a blob. Reads reject with `not_found` for a payload that has expired,
+ * and with `LostPayload` for any other that is missing.
  */
 export class Payloads {
   readonly #blobs: Blobs
   readonly #now: () => number
+  readonly #isExpired: (key: string) => Promise<boolean>
+  /** The blobs, for what reads payloads only. */
+  readonly #reading: Pick<Blobs, 'get'> = { get: (key, range) => this.#get(key, range) }
 
-  /** `now`: milliseconds since 1970. */
-  constructor(blobs: Blobs, now = clock.now) {
+  constructor(blobs: Blobs, { now = clock.now, isExpired = async () => false }: PayloadsOptions = {}) {
     this.#blobs = blobs
     this.#now = now
+    this.#isExpired = isExpired
   }
 
   /**
@@ -130,7 +158,7 @@ export class Payloads {
   /** Reads a chunk of a payload in the blobs. */
   async read({ key, size }: PayloadRef, from: number, bytes: number): Promise<Buffer> {
     const to = Math.min(from + bytes, size) - 1
-    return to < from ? Buffer.alloc(0) : buffer(await this.#blobs.get(key, { from, to }))
+    return to < from ? Buffer.alloc(0) : buffer(await this.#get(key, { from, to }))
   }
 
   /** Returns a payload that remains in the blobs if it is large. */
@@ -140,23 +168,23 @@ export class Payloads {
 
   /** Converts a value to JSON that is read from the blobs while it is sent. */
   openJson(value: unknown): Promise<Content> {
-    return openJson(this.#blobs, value)
+    return openJson(this.#reading, value)
   }
 
   /** Opens a text in the blobs, which is read while it is sent; any other value is its JSON. */
   openText(stored: StoredJson, convert: Convert): ReturnType<typeof openText> {
-    return openText(this.#blobs, stored, convert)
+    return openText(this.#reading, stored, convert)
   }
 
   /** Loads the fields of an object; large ones remain text. */
   async loadLoosely({ value, ref }: Payload): Promise<unknown> {
-    return ref ? new RawJson(await buffer(await this.#blobs.get(ref.key))).loose : (value ?? null)
+    return ref ? new RawJson(await buffer(await this.#get(ref.key))).loose : (value ?? null)
   }
 
   /** Reads the fields of an object in the blobs; large ones remain there. Any other value remains there as a whole. */
   async fieldsOf(stored: StoredJson): Promise<unknown> {
     const { key, from, to } = stored
-    const whole = new RawJson(await buffer(await this.#blobs.get(key, { from, to: to - 1 })))
+    const whole = new RawJson(await buffer(await this.#get(key, { from, to: to - 1 })))
     const { loose } = whole
     if (loose === whole) return stored
     return Object.fromEntries(
@@ -171,26 +199,51 @@ export class Payloads {
   /** Rejects for a payload that is damaged: a changed byte could be another value. */
   async load({ value, ref }: Payload): Promise<unknown> {
     if (!ref) return value ?? null
-    const bytes = await buffer(await this.#blobs.get(ref.key))
-    demandWhole(ref, bytes, createHash('sha256').update(bytes).digest('hex'))
+    const bytes = await buffer(await this.#get(ref.key))
+    const damage = damageOf(ref, bytes, createHash('sha256').update(bytes).digest('hex'))
+    if (damage !== null) throw new LostPayload(damage)
     return JSON.parse(bytes.toString())
   }
 
-  /** The same for a list of any length. Other work continues meanwhile. */
+  /** Rejects as a read would if the payload is missing or shorter or longer than it was. */
+  async demandStored({ key, size }: PayloadRef): Promise<void> {
+    const found = await this.#blobs.head(key)
+    if (!found) throw await this.#missing(key)
+    if (found.size !== size)
+      throw new LostPayload(`The blob ${key} is damaged: expected ${size} bytes, got ${found.size}`)
+  }
+
+  /**
+   * Loads a list of any length, while other work continues. Its errors for a damaged or missing list are not retryable, because
+   * nothing waits for the list of functions of a build (decision 0072).
+   */
   async loadList(ref: PayloadRef): Promise<unknown[]> {
     const bytes = await buffer(await this.#blobs.get(ref.key))
-    demandWhole(ref, bytes, await sha256Of(bytes))
+    const damage = damageOf(ref, bytes, await sha256Of(bytes))
+    if (damage !== null) throw new AppError('internal_server_error', damage)
     return parseList(bytes)
+  }
+
+  async #get(key: string, range?: { from: number; to?: number }): Promise<Readable> {
+    try {
+      return await this.#blobs.get(key, range)
+    } catch (error) {
+      throw isAppError(error, 'not_found') ? await this.#missing(key, error) : error
+    }
+  }
+
+  async #missing(key: string, cause?: unknown): Promise<AppError> {
+    return (await this.#isExpired(key))
+      ? new AppError('not_found', 'The retention period of the value has ended', { cause })
+      : new LostPayload(`The blob ${key} is missing`, cause)
   }
 }
 
-const demandWhole = ({ key, size, sha256 }: PayloadRef, bytes: Buffer, found: string): void => {
-  if (found === sha256) return
-  throw new AppError(
-    'internal_server_error',
-    `The blob ${key} is damaged: expected ${size} bytes with the SHA-256 ${sha256}, got ${bytes.length} other bytes`,
-  )
-}
+/** What is wrong with the bytes of a payload; null: nothing. */
+const damageOf = ({ key, size, sha256 }: PayloadRef, bytes: Buffer, found: string): string | null =>
+  found === sha256
+    ? null
+    : `The blob ${key} is damaged: expected ${size} bytes with the SHA-256 ${sha256}, got ${bytes.length} other bytes`
 
 /** A small value without text of JSON, which no fact contains: a large text can have become small by masking. */
 const inFact = <Value>(value: Value): Value =>

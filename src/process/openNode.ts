@@ -3,6 +3,7 @@ import { Liveness } from '../cluster/liveness.ts'
 import { followMasterKeys } from '../commands/installation/followMasterKeys.ts'
 import { watchHead } from '../commands/installation/watchHead.ts'
 import { ensureFirstTenant } from '../commands/orgs/ensureFirstTenant.ts'
+import { hasExpired } from '../commands/orgs/hasExpired.ts'
 import { Payloads } from '../content/payloads.ts'
 import { openAggregates } from '../domain/aggregates.ts'
 import { newId } from '../ids.ts'
@@ -84,7 +85,10 @@ export const openNode = async ({
   const aggregates = openAggregates(store, background.onGivenUp, changes.admit)
   if (!isEmbeddedUrl(config.eventStore))
     void keepGoing('The watch over the end of the log', watchHead(store), background)
-  const payloads = new Payloads(blobs, () => laterNow(store))
+  const payloads = new Payloads(blobs, {
+    now: () => laterNow(store),
+    isExpired: (key) => hasExpired({ aggregates }, key),
+  })
   const wrappedKeys = new WrappedKeys(blobs, masterKeys)
   const dataKeys = new DataKeys({ keys: aggregates.dataKeys, wrapped: wrappedKeys })
   void keepGoing('The watch over data keys', (until) => dataKeys.watch(store, until), background)

@@ -22,6 +22,12 @@ export class KeptPayloads {
     return new KeptJson(this.#refs.push(ref) - 1, ref.size)
   }
 
+  /** The same for a payload that is stored. Rejects with `LostPayload`, or with `not_found` if it has expired. */
+  async addStored(ref: PayloadRef): Promise<KeptJson> {
+    await this.#payloads.demandStored(ref)
+    return this.add(ref)
+  }
+
   /** Returns a chunk as base64. Rejects with `bad_request` for a value that the run was not given. */
   async read(handle: number, from: number): Promise<string> {
     const ref = this.#refs[handle]

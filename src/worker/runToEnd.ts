@@ -4,6 +4,7 @@ import type { Logger } from '../logger.ts'
 import type { Outcome } from '../ports/runtime.ts'
 import { type ClaimedRun, type Execution, LOST, RETURNED } from './execution.ts'
 import { withoutInside } from './insideErrors.ts'
+import { ExpiredInput } from './inputs.ts'
 import { type InvokeDeps, invokeRun } from './invokeRun.ts'
 import { RunOutput } from './runOutput.ts'
 import { endSpan } from './runSpan.ts'
@@ -75,7 +76,9 @@ const waitForEndOfOutage = async (
   await outage.pause({ run_id: plan.run_id, signal: cancel.signal }, error)
 }
 
-const failureOf = (error: AppError): RunError => ({
-  code: error.code === 'not_found' ? 'function_not_found' : 'internal_error',
-  message: error.message,
-})
+const failureOf = (error: AppError): RunError => ({ code: failureCodeOf(error), message: error.message })
+
+const failureCodeOf = (error: AppError): string => {
+  if (error instanceof ExpiredInput) return 'input_expired'
+  return error.code === 'not_found' ? 'function_not_found' : 'internal_error'
+}

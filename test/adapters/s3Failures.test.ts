@@ -95,6 +95,46 @@ s3('a part that fails ends the upload, and so does a sender that fails', async (
   await close()
 })
 
+/** A request for an object; the list is that of the opening. */
+const ofObject = ({ what }: Asked) => what !== 'GET list'
+
+for (const [whose, answer] of [
+  ['without a body', { status: 404 }],
+  ['of a proxy', { status: 404, body: '<html><body><h1>404 Not Found</h1></body></html>' }],
+  ['about the bucket', refusalOf(404, 'NoSuchBucket')],
+] as const)
+  s3(`a 404 ${whose} says nothing about the blob`, async () => {
+    const { blobs, close } = await openOn((asked) => (ofObject(asked) ? answer : undefined))
+    const asks = [blobs.get('a'), blobs.get('a', { from: 5 }), blobs.head('a'), blobs.remove('a')]
+    await Promise.all(asks.map((ask) => failureOf(ask, 'unavailable')))
+    await close()
+  })
+
+s3('a blob is missing if the reply names it', async () => {
+  const { blobs, said, close } = await openOn(({ what }) => {
+    if (what === 'HEAD object') return { status: 404 }
+    return what === 'GET object' || what === 'DELETE object' ? refusalOf(404, 'NoSuchKey') : undefined
+  })
+  await failureOf(blobs.get('a'), 'not_found')
+  assert.is(await blobs.head('a'), null)
+  await blobs.remove('a')
+  assert.equal(said(), ['GET object', 'HEAD object', 'GET object', 'DELETE object'])
+  await close()
+})
+
+for (const [kind, answer] of [
+  ['a', { status: 206, body: 'x' }],
+  ['an empty', refusalOf(416, 'InvalidRange')],
+] as const)
+  s3(`a 404 to HEAD about ${kind} blob that exists says nothing about it`, async () => {
+    const { blobs, close } = await openOn(({ what }) => {
+      if (what === 'HEAD object') return { status: 404 }
+      return what === 'GET object' ? answer : undefined
+    })
+    await failureOf(blobs.head('a'), 'unavailable')
+    await close()
+  })
+
 const assertRejects = async (work: Promise<unknown>, message: string): Promise<void> => {
   const failure = await work.catch((error: unknown) => error)
   assert.instance(failure, Error)

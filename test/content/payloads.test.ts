@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { Payloads, payloadsOf } from '../../src/content/payloads.ts'
-import { messageOf } from '../../src/errors.ts'
-import { RawJson } from '../../src/events/rawJson.ts'
+import { isAppError, messageOf } from '../../src/errors.ts'
+import { RawJson, StoredJson } from '../../src/events/rawJson.ts'
+import type { PayloadRef } from '../../src/events/scalars.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -67,6 +68,41 @@ payloads('that is damaged is refused, also if it is JSON', async ({ payloads, bl
     for (const load of [() => payloads.load({ ref }), () => payloads.loadList(ref)])
       assert.match(await load().then(String, messageOf), /builds\/x\.json is damaged: expected \d+ bytes/)
   }
+})
+
+/** The code and the message of the error of each way to read a payload. */
+const refusalsOf = (payloads: Payloads, ref: PayloadRef): Promise<string[]> => {
+  const stored = new StoredJson(ref)
+  const reads: (() => Promise<unknown>)[] = [
+    () => payloads.load({ ref }),
+    () => payloads.loadLoosely({ ref }),
+    () => payloads.read(ref, 0, 10),
+    () => payloads.fieldsOf(stored),
+    () => payloads.openJson({ value: stored }),
+    () => payloads.openText(stored, (texts) => texts as never),
+    () => payloads.demandStored(ref),
+  ]
+  const refusalOf = (error: unknown) =>
+    isAppError(error) ? `${error.code}: ${error.message}` : String(error)
+  return Promise.all(reads.map((read) => read().then(String, refusalOf)))
+}
+
+payloads('that is missing was lost, and names its blob', async ({ payloads, blobs }) => {
+  const { ref } = await payloads.keep('lost'.repeat(LIMIT), env)
+  assert.ok(ref)
+  await blobs.remove(ref.key)
+  for (const refusal of await refusalsOf(payloads, ref))
+    assert.is(refusal, `unavailable: The blob ${ref.key} is missing; restore it from a backup`)
+})
+
+payloads('that is missing because it has expired was not lost', async ({ blobs }) => {
+  const isExpired = async (key: string) => key.startsWith(payloadsOf(env.env_id))
+  const payloads = new Payloads(blobs, { isExpired })
+  const { ref } = await payloads.keep('old'.repeat(LIMIT), env)
+  assert.ok(ref)
+  await blobs.remove(ref.key)
+  for (const refusal of await refusalsOf(payloads, ref))
+    assert.match(refusal, /^not_found: The retention period/)
 })
 
 payloads(

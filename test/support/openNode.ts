@@ -2,6 +2,7 @@ import { isoOf } from '../../src/clock.ts'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
+import { hasExpired } from '../../src/commands/orgs/hasExpired.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { START } from '../../src/events/event.ts'
 import type { RunPlan } from '../../src/events/run.ts'
@@ -42,7 +43,7 @@ export const openNode = async (dir = tempDir(), { stopped }: { readonly stopped?
   const projectors = new Projectors({ store, readModels, logger: silent })
   void projectors.run(signal)
   const progress = stopped === undefined ? projectors : stuckAt(projectors, stopped)
-  const payloads = new Payloads(blobs)
+  const payloads = new Payloads(blobs, { isExpired: (key) => hasExpired({ aggregates }, key) })
   const views = await openViews({ store, readModels, payloads, progress, logger: silent }, signal)
   return {
     dir,

@@ -1,55 +1,27 @@
 import * as assert from 'uvu/assert'
-import { openRuntime } from '../../src/builds/openRuntime.ts'
-import { type Logger, silent } from '../../src/logger.ts'
-import { buildBlobs } from '../sandbox/harness.ts'
-import { cause, openNode } from '../support/openNode.ts'
 import { suite } from '../support/suite.ts'
-import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
-import { zipBuild, type ZippedBuild } from '../support/zipBuild.ts'
-import { deployBuild, openWorker, wantedCall } from './openWorker.ts'
+import { zipBuild } from '../support/zipBuild.ts'
+import { openReal } from './openReal.ts'
+import { wantedCall } from './openWorker.ts'
 
 const zip = await zipBuild({ 'a.js': 'export const b = () => 1' })
 const other = await zipBuild({ 'a.js': 'export const b = () => 2' })
 
-/** A worker with a real runtime. `held` are its blobs, which count what they are asked for. */
-const openReal = async () => {
-  const node = await openNode()
-  const blobs = buildBlobs()
-  const held = { asked: 0, add: blobs.add }
-  const get: typeof blobs.get = (...args) => {
-    held.asked++
-    return blobs.get(...args)
-  }
-  const warnings: string[] = []
-  const logger: Logger = {
-    ...silent,
-    warn: (_, { error = '' } = {}) => void warnings.push(String(error)),
-  }
-  const { worker, runtime } = openWorker({ ...node, logger })
-  const real = openRuntime({ blobs: { ...blobs, get }, cacheDir: tempDir() })
-  runtime.invoke = (invocation) => real.invoke(invocation)
-  runtime.close = () => real.close()
-  await worker.start()
-  const deploy = (zip: ZippedBuild) => deployBuild(node, cause.env_id, [], zip.hash)
-  const lastOf = async (stream_id: string) => (await node.typesIn(stream_id)).at(-1)
-  const isOver = (stream_id: string) => until(async () => (await lastOf(stream_id)) === 'RunSucceeded')
-  /** Resolves when the blobs were asked for this many more. */
+/** `asked` resolves when the blobs of the builds were asked for this many more. */
+const open = async () => {
+  const { held, ...real } = await openReal()
   const asked = async (more: number) => {
     const enough = held.asked + more
     await until(() => held.asked >= enough)
   }
-  const close = async () => {
-    await worker.stop()
-    await node.close()
-  }
-  return { worker, held, warnings, deploy, lastOf, isOver, asked, close }
+  return { ...real, held, asked }
 }
 
 const zips = suite('a run whose zip')
 
 zips('is not in the blobs waits, and uses no attempt', async () => {
-  const { worker, held, warnings, deploy, lastOf, isOver, asked, close } = await openReal()
+  const { worker, held, warnings, deploy, lastOf, isOver, asked, close } = await open()
   const build = await deploy(zip)
   const run = wantedCall(build)
   await worker.take(run)
@@ -65,7 +37,7 @@ zips('is not in the blobs waits, and uses no attempt', async () => {
 })
 
 zips('has other bytes waits, and uses no attempt', async () => {
-  const { worker, held, warnings, deploy, lastOf, isOver, asked, close } = await openReal()
+  const { worker, held, warnings, deploy, lastOf, isOver, asked, close } = await open()
   held.add({ hash: zip.hash, bytes: other.bytes })
   const build = await deploy(zip)
   const run = wantedCall(build)
@@ -79,7 +51,7 @@ zips('has other bytes waits, and uses no attempt', async () => {
 })
 
 zips('is missing is logged once for all runs of the build, while runs of others begin', async () => {
-  const { worker, held, warnings, deploy, isOver, asked, close } = await openReal()
+  const { worker, held, warnings, deploy, isOver, asked, close } = await open()
   held.add(other)
   const missing = await deploy(zip)
   const runs = [wantedCall(missing), wantedCall(missing)]

@@ -9,8 +9,11 @@ export const codeOf = (error: unknown): string | undefined =>
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof S3Errors.ServerError ? error.statusCode : undefined
 
-export const isMissing = (error: unknown): boolean =>
-  statusOf(error) === 404 && codeOf(error) !== 'NoSuchBucket'
+/**
+ * Whether S3 says that the object does not exist. Any other 404 says nothing about the object: it comes from a proxy, or is about the
+ * bucket.
+ */
+export const isMissing = (error: unknown): boolean => statusOf(error) === 404 && codeOf(error) === 'NoSuchKey'
 
 /** Whether the same request may succeed later, because S3 or the network is busy or broken. */
 export const mayPass = (error: unknown): boolean => {

@@ -129,7 +129,19 @@ class S3Blobs implements Blobs {
       const { headers } = await this.#client.sendForHeaders({ method: 'HEAD', key })
       return { key, size: Number(headers['content-length']), etag: headers.etag?.replaceAll('"', '') ?? '' }
     } catch (error) {
-      if (isMissing(error)) return null
+      if (statusOf(error) === 404 && (await this.#isAbsent(key))) return null
+      throw error
+    }
+  }
+
+  /** A reply to HEAD has no body that says what is missing, so the first byte is requested. */
+  async #isAbsent(key: string): Promise<boolean> {
+    try {
+      await this.#client.sendForHeaders({ method: 'GET', key, headers: { range: 'bytes=0-0' } })
+      return false
+    } catch (error) {
+      if (statusOf(error) === 416) return false // it exists, and is empty
+      if (isMissing(error)) return true
       throw error
     }
   }

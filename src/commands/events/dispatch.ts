@@ -1,6 +1,8 @@
 import { counted } from '../../text/counted.ts'
 import { clock } from '../../clock.ts'
+import { LostPayload } from '../../content/payloads.ts'
 import { openingOf } from '../../domain/stream.ts'
+import { AppError } from '../../errors.ts'
 import { actorOf } from '../../events/actor.ts'
 import { type EnvCause, envIdOf, type Recorded } from '../../events/event.ts'
 import type { EventOf } from '../../events/index.ts'
@@ -93,13 +95,11 @@ export class Dispatch {
 
   /** Resolves with the functions to start; null if a cancellation was dispatched before. */
   async #plan(): Promise<PlannedStarts | null> {
-    const { views, payloads } = this.#deps
+    const { views } = this.#deps
     const { event, metadata, revision, cursor } = this.#published
     const env_id = envIdOf(this.#published)
     await views.directory.reach(cursor) // every handler that was deployed before the event is known
-    const data = isControl(event.event_type)
-      ? await payloads.loadLoosely(payloadOf('event_data', event))
-      : undefined
+    const data = isControl(event.event_type) ? await this.#controlData() : undefined
     const replayed = event.event_type === REPLAY ? await findRun(this.#deps, runIdIn(data), env_id) : null
     const { traceparent } = metadata
     const planned = planRuns(
@@ -115,6 +115,20 @@ export class Dispatch {
     }
     const isTooDeep = (event.depth ?? 0) > this.#maxRunDepth // the limit was lowered since the event was published
     return isTooDeep ? NOTHING : planned
+  }
+
+  /**
+   * The data of a control event. If it is lost, the event is abandoned and listed, and the operator repeats it when the data is
+   * restored: events that wait would fill the window of the worker (decision 0072).
+   */
+  async #controlData(): Promise<unknown> {
+    const { event } = this.#published
+    try {
+      return await this.#deps.payloads.loadLoosely(payloadOf('event_data', event))
+    } catch (error) {
+      if (!(error instanceof LostPayload)) throw error
+      throw new AppError('internal_server_error', error.message, { cause: error })
+    }
   }
 
   /** Plans the runs of the next functions, in slices. `done`: the number of functions up to the last of them. */

@@ -1,5 +1,5 @@
 import { isoOf } from '../../clock.ts'
-import { payloadsOf } from '../../content/payloads.ts'
+import { payloadsOf, placeOf } from '../../content/payloads.ts'
 import { bySystem } from '../../events/actor.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -77,8 +77,7 @@ const expireEnv = async (
   }
   let removed = 0
   for await (const { key } of blobs.list(payloadsOf(env_id))) {
-    const day = key.slice(payloadsOf(env_id).length).split('/')[0] ?? ''
-    if (day >= keptFrom) continue
+    if ((placeOf(key)?.day ?? '') >= keptFrom) continue
     await blobs.remove(key)
     removed++
   }
