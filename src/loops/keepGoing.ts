@@ -13,8 +13,8 @@ export interface Background {
 }
 
 const PAUSES: Pauses = { firstMs: 50, longestMs: 2000 }
-/** After a loop ran this long, its next interruption is logged as a new outage. */
-const UP_MS = 2000
+/** After a loop ran this long, its next interruption is logged as a new outage. No call of an engine waits as long for its answer. */
+const UP_MS = 10_000
 
 /** Restarts after a defect take two minutes in all: pauses of 1, 2, 4 … 64 seconds. */
 const RESTARTS: Pauses = { firstMs: 1000, longestMs: 64_000 }

@@ -1,12 +1,13 @@
 import * as assert from 'uvu/assert'
+import { clock } from '../../src/clock.ts'
 import { AppError, PermanentError } from '../../src/errors.ts'
 import { keepGoing } from '../../src/loops/keepGoing.ts'
 import { suite } from '../support/suite.ts'
 
 const none = { firstMs: 0, longestMs: 0 }
 
-/** Runs a loop that fails in a given way each time, until it fails no more or is given up. */
-const failing = async (failures: readonly (Error | undefined)[]) => {
+/** Runs a loop that fails in a given way each time, until it fails no more or is given up. `ranMs`: how long it ran before. */
+const failing = async (failures: readonly (Error | undefined)[], ranMs = 0) => {
   const lines: { level: string; message: string; error: unknown }[] = []
   const level = (name: string) => (message: string, fields?: Record<string, unknown>) =>
     void lines.push({ level: name, message, error: fields?.['error'] })
@@ -14,7 +15,11 @@ const failing = async (failures: readonly (Error | undefined)[]) => {
   const stopping = new AbortController()
   const givenUp: string[] = []
   let runs = 0
+  const { monotonic } = clock
+  let now = monotonic()
+  clock.monotonic = () => now
   const loop = () => {
+    now += ranMs
     if (runs === failures.length) stopping.abort()
     const failure = failures[runs++]
     return failure === undefined ? Promise.resolve() : Promise.reject(failure)
@@ -24,7 +29,7 @@ const failing = async (failures: readonly (Error | undefined)[]) => {
     logger,
     onGivenUp: (reason) => givenUp.push(reason),
     restarts: none,
-  })
+  }).finally(() => Object.assign(clock, { monotonic }))
   return { runs, lines, givenUp }
 }
 
@@ -42,6 +47,16 @@ loop('is restarted while an engine is unavailable, and one line is logged', asyn
     },
   ])
   assert.equal(givenUp, [])
+})
+
+loop('logs one line while it waits in vain for the answers of an engine', async () => {
+  const { lines } = await failing([away(), away(), away()], 4600)
+  assert.is(lines.length, 1)
+})
+
+loop('logs a line for each outage', async () => {
+  const { lines } = await failing([away(), away()], 11_000)
+  assert.is(lines.length, 2)
 })
 
 loop('logs a defect with its stack, each time', async () => {
