@@ -87,11 +87,7 @@ export class Liveness {
     for await (const { id, count, reads = [] } of this.#readModels.reader<BeatDoc>(beats).scan()) {
       if (id === undefined) continue
       if (!this.isLost(id)) for (const name of reads) names.add(name)
-      else {
-        const collection = await this.#readModels.writer<BeatDoc>(beats)
-        await collection.write([{ id, doc: null, cursor: cursorAt(count + 1) }], START)
-        this.forget(id)
-      }
+      else await this.#remove(id, count)
     }
     return names
   }
@@ -111,8 +107,10 @@ export class Liveness {
     return this.silentMs(id) > LOST_MS
   }
 
-  /** Ends the watch of an id. */
-  forget(id: string): void {
+  /** Ends the watch of a dead node or worker, and removes its heartbeats, because it cannot do so. */
+  async forget(id: string): Promise<void> {
+    const beat = await this.#readModels.reader<BeatDoc>(beats).get(id)
+    if (beat) await this.#remove(id, beat.count)
     this.#watched.delete(id)
   }
 
@@ -147,6 +145,13 @@ export class Liveness {
       START,
     )
     if (!isLast) for (const [, { first }] of mine) first.resolve()
+  }
+
+  /** `count`: its last one. A heartbeat after it is stored again, so an id that is not dead continues. */
+  async #remove(id: string, count: number): Promise<void> {
+    const collection = await this.#readModels.writer<BeatDoc>(beats)
+    await collection.write([{ id, doc: null, cursor: cursorAt(count + 1) }], START)
+    this.#watched.delete(id)
   }
 
   async #look(collection: WritableCollection<BeatDoc>, elapsedMs: number): Promise<void> {

@@ -52,7 +52,7 @@ export const recoverRuns = (
   deps: Pick<CommandDeps, 'aggregates'> & {
     readonly store: Pick<EventStore, 'head'>
     readonly views: Pick<CommandDeps['views'], 'runs' | 'workers' | 'reach'>
-    readonly liveness: { isLost(worker_id: string): boolean; forget(worker_id: string): void }
+    readonly liveness: { isLost(worker_id: string): boolean; forget(worker_id: string): Promise<void> }
     readonly logger: Logger
   },
 ): Saga<Recovering, RecoveryInput, DeadWorker> => {
@@ -81,9 +81,10 @@ export const recoverRuns = (
       await deps.views.reach(await deps.store.head(), 'runs', 'workers') // its latest runs are known, and a worker that has just begun
       if (await isDead(deps.views, worker_id, isLost)) {
         const { isNew, runs_lost } = await loseWorker(deps, { worker_id })
-        deps.liveness.forget(worker_id)
-        if (!isNew && runs_lost === 0) return { type: 'failed', worker_id } // the facts of its runs have expired
-        deps.logger.warn('A worker was lost', { worker_id, node, runs_lost })
+        const isChanged = isNew || runs_lost > 0
+        if (isChanged) deps.logger.warn('A worker was lost', { worker_id, node, runs_lost })
+        await deps.liveness.forget(worker_id)
+        if (!isChanged) return { type: 'failed', worker_id } // the facts of its runs have expired
       }
       return { type: 'recovered', worker_id }
     },

@@ -74,4 +74,27 @@ heartbeats('begin when the read models answer again, however often they did not'
   await readModels.close()
 })
 
+heartbeats('are removed with the id of a dead worker, and stored again by one that continues', async () => {
+  const readModels = openReadModels({ dir: tempDir() })
+  const collection = readModels.reader<{ count: number }>({ name: 'beats', version: 1, indexes: [] })
+  const ids = async () => [...(await collection.getMany(['lost', 'other'])).keys()]
+  const worker = new Liveness(readModels)
+  const beatUntil = async (isStored: () => Promise<unknown>) => {
+    const pausing = new AbortController()
+    const running = worker.run(pausing.signal)
+    await isStored()
+    pausing.abort()
+    await running
+  }
+  await beatUntil(() => Promise.all([worker.join('lost'), worker.join('other')]))
+  const recovery = new Liveness(readModels)
+  await recovery.forget('lost')
+  assert.equal(await ids(), ['other'])
+  await beatUntil(() => until(async () => (await ids()).length === 2))
+  await recovery.forget('lost')
+  await recovery.forget('lost')
+  assert.equal(await ids(), ['other'])
+  await readModels.close()
+})
+
 heartbeats.run()

@@ -63,7 +63,7 @@ recovery('ends the runs of workers that are lost, and of no others', async () =>
   const forgotten: string[] = []
   const liveness = {
     isLost: (id: string) => id === ids[0],
-    forget: (id: string) => void forgotten.push(id),
+    forget: async (id: string) => void forgotten.push(id),
   }
   void runSaga(recoverRuns({ ...node, liveness, logger: silent }), { logger: silent, clock }, node.signal)
   await until(() => forgotten.length > 0)
@@ -75,7 +75,7 @@ recovery('ends the runs of workers that are lost, and of no others', async () =>
 recovery('ends a run of a worker that never registered, although no worker came or went', async () => {
   const node = await openNode()
   const recovered: string[] = []
-  const liveness = { isLost: () => false, forget: (id: string) => void recovered.push(id) }
+  const liveness = { isLost: () => false, forget: async (id: string) => void recovered.push(id) }
   void runSaga(recoverRuns({ ...node, liveness, logger: silent }), { logger: silent, clock }, node.signal)
   const first = await startRun(node, newId())
   await until(() => recovered.length === 1)
@@ -89,7 +89,7 @@ recovery('leaves a worker alone that was registered since its runs were found', 
   const worker_id = newId()
   const run = await startRun(node, worker_id)
   await node.views.settled()
-  const liveness = { isLost: () => false, forget: () => {} }
+  const liveness = { isLost: () => false, forget: async () => {} }
   const saga = recoverRuns({ ...node, liveness, logger: silent })
   const start = { type: 'StartWorker', worker_id, node: 'host/1', now } as const
   await node.aggregates.workers.handle(streamOf.worker(worker_id), start, { correlation_id: worker_id })
@@ -107,7 +107,7 @@ recovery('logs a lost worker once, and tries again later to end a run whose fact
   await until(() => node.store.isExpired(stream))
   const logged: unknown[] = []
   const logger = { ...silent, warn: (_: string, fields?: object) => void logged.push(fields) }
-  const liveness = { isLost: () => true, forget: () => {} }
+  const liveness = { isLost: () => true, forget: async () => {} }
   const restarted = { ...node, aggregates: openAggregates(node.store), liveness, logger }
   const { carryOut } = recoverRuns(restarted)
   assert.equal(await carryOut({ worker_id, node: 'host/1' }), { type: 'recovered', worker_id })
@@ -118,7 +118,7 @@ recovery('logs a lost worker once, and tries again later to end a run whose fact
 recovery('does not wait for a read model that has stopped and that it does not read', async () => {
   const node = await openNode(undefined, { stopped: 'audit' })
   const recovered: string[] = []
-  const liveness = { isLost: () => false, forget: (id: string) => void recovered.push(id) }
+  const liveness = { isLost: () => false, forget: async (id: string) => void recovered.push(id) }
   void runSaga(recoverRuns({ ...node, liveness, logger: silent }), { logger: silent, clock }, node.signal)
   const { stream_id } = await startRun(node, newId())
   await until(() => recovered.length === 1)
