@@ -77,7 +77,8 @@ const expireEnv = async (
   }
   let removed = 0
   for await (const { key } of blobs.list(payloadsOf(env_id))) {
-    if ((placeOf(key)?.day ?? '') >= keptFrom) continue
+    const place = placeOf(key)
+    if (!place || place.day >= keptFrom) continue
     await blobs.remove(key)
     removed++
   }

@@ -281,10 +281,12 @@ expiry('lose their large payloads, day by day', async () => {
   const { env_id } = await planted('free')
   const keyOn = (ms: number) => `${payloadsOf(env_id)}${isoOf(ms).slice(0, 10)}/${newId()}.json`
   const [old, kept] = [keyOn(dayIn(-KEPT_DAYS - 1)), keyOn(dayIn(-KEPT_DAYS))]
-  for (const key of [old, kept]) await blobs.put(key, Buffer.from('x'))
+  const undated = `${payloadsOf(env_id)}${newId()}.json`
+  for (const key of [old, kept, undated]) await blobs.put(key, Buffer.from('x'))
   assert.is(await expireCalls(deps, { now: today }), 1)
   assert.is(await blobs.head(old), null)
   assert.ok(await blobs.head(kept))
+  assert.ok(await blobs.head(undated), 'without a day it has no period')
 })
 
 expiry('are those of the current plan: a higher plan keeps more from then on', async () => {
