@@ -84,10 +84,10 @@ export class Liveness {
    */
   async announced(): Promise<ReadonlySet<string>> {
     const names = new Set<string>()
-    for await (const { id, count, reads = [] } of this.#readModels.reader<BeatDoc>(beats).scan()) {
+    for await (const { id, reads = [] } of this.#readModels.reader<BeatDoc>(beats).scan()) {
       if (id === undefined) continue
       if (!this.isLost(id)) for (const name of reads) names.add(name)
-      else await this.#remove(id, count)
+      else await this.forget(id)
     }
     return names
   }
@@ -107,10 +107,14 @@ export class Liveness {
     return this.silentMs(id) > LOST_MS
   }
 
-  /** Ends the watch of a dead node or worker, and removes its heartbeats, because it cannot do so. */
+  /**
+   * Ends the watch of a dead node or worker, and removes its heartbeats, because it cannot do so. One that is not dead stores its
+   * next heartbeat again.
+   */
   async forget(id: string): Promise<void> {
-    const beat = await this.#readModels.reader<BeatDoc>(beats).get(id)
-    if (beat) await this.#remove(id, beat.count)
+    const collection = await this.#readModels.writer<BeatDoc>(beats)
+    const beat = await collection.get(id)
+    if (beat) await collection.write([{ id, doc: null, cursor: cursorAt(beat.count + 1) }], START)
     this.#watched.delete(id)
   }
 
@@ -145,13 +149,6 @@ export class Liveness {
       START,
     )
     if (!isLast) for (const [, { first }] of mine) first.resolve()
-  }
-
-  /** `count`: its last one. A heartbeat after it is stored again, so an id that is not dead continues. */
-  async #remove(id: string, count: number): Promise<void> {
-    const collection = await this.#readModels.writer<BeatDoc>(beats)
-    await collection.write([{ id, doc: null, cursor: cursorAt(count + 1) }], START)
-    this.#watched.delete(id)
   }
 
   async #look(collection: WritableCollection<BeatDoc>, elapsedMs: number): Promise<void> {
