@@ -80,8 +80,7 @@ export const recoverRuns = (
     async carryOut({ worker_id, node }) {
       await deps.views.reach(await deps.store.head(), 'runs', 'workers') // its latest runs are known, and a worker that has just begun
       if (await isDead(deps.views, worker_id, isLost)) {
-        const { isNew, runs_lost } = await loseWorker(deps, { worker_id })
-        const isChanged = isNew || runs_lost > 0
+        const { isChanged, runs_lost } = await loseWorker(deps, { worker_id })
         if (isChanged) deps.logger.warn('A worker was lost', { worker_id, node, runs_lost })
         await deps.liveness.forget(worker_id)
         if (!isChanged) return { type: 'failed', worker_id } // the facts of its runs have expired

@@ -12,8 +12,8 @@ const OUTAGE = 3
 type Deps = Pick<CommandDeps, 'aggregates'> & { readonly views: Pick<CommandDeps['views'], 'runs'> }
 
 interface LostWorker {
-  /** The worker was marked lost now. */
-  readonly isNew: boolean
+  /** The worker was marked lost now, or runs of it were ended. */
+  readonly isChanged: boolean
   readonly runs_lost: number
 }
 
@@ -60,5 +60,5 @@ export const loseWorker = async (
   }
   if (unanswered.length > 0) throw unanswered[0]
   if (defects.length > 0) throw defects[0]
-  return { isNew: marks.length > 0, runs_lost: lost }
+  return { isChanged: marks.length > 0 || lost > 0, runs_lost: lost }
 }

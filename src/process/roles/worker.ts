@@ -58,8 +58,8 @@ const loseEarlierWorkers = async (node: Node): Promise<void> => {
   for await (const { worker_id, node: lost } of deadWorkers(views, () => true)) {
     demandStarting(starting)
     try {
-      const { isNew, runs_lost } = await loseWorker(node, { worker_id })
-      if (isNew || runs_lost > 0) logger.warn('A worker was lost', { worker_id, node: lost, runs_lost })
+      const { isChanged, runs_lost } = await loseWorker(node, { worker_id })
+      if (isChanged) logger.warn('A worker was lost', { worker_id, node: lost, runs_lost })
     } catch (error) {
       if (isRetryable(error)) throw error
       logger.error('Some runs of a lost worker could not be ended', { worker_id, error: stackOf(error) })

@@ -212,7 +212,7 @@ recovery(
     }) as typeof node.aggregates.streams.handle
     const streams = { handle } as Node['aggregates']['streams']
     const watched = { aggregates: { ...node.aggregates, streams }, views: node.views }
-    assert.equal(await loseWorker(watched, { worker_id: dead }), { isNew: true, runs_lost: 1 })
+    assert.equal(await loseWorker(watched, { worker_id: dead }), { isChanged: true, runs_lost: 1 })
     assert.equal(before, [['WorkerStarted', 'WorkerLost']])
   },
 )
