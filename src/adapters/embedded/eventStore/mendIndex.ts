@@ -1,4 +1,3 @@
-import { AppError } from '../../../errors.ts'
 import { unavailable } from '../sqlite.ts'
 import { positionOf } from './cursors.ts'
 import type { Log } from './log.ts'
@@ -19,7 +18,7 @@ export const mendIndex = ({ log, index, refusals }: Parts): void => {
   try {
     index.restore()
     catchUpIndex(log, index)
-    if (!index.whole) throw new AppError('unavailable', 'The index of the event store cannot be written')
+    index.demandWhole()
   } catch (error) {
     if (index.isDamaged) index.refuse(error)
     refusals.failed(error)

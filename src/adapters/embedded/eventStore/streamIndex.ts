@@ -140,7 +140,7 @@ export class StreamIndex {
     if (position > this.remembered) this.setPosition(REMEMBERED, position)
     this.commit()
     this.#moveWal()
-    if (!this.#whole) throw new AppError('unavailable', 'The index of the event store cannot be written')
+    this.demandWhole()
   }
 
   /** Forgets the events that the log has lost. */
@@ -229,6 +229,11 @@ export class StreamIndex {
       const found = this.#positions.all(stream, from, limit)
       return { first: found[0]?.[1] ?? from, positions: found.map(([position]) => position) }
     })
+  }
+
+  /** Throws `unavailable` unless everything that was added is in the index. */
+  demandWhole(): void {
+    if (!this.#whole) throw new AppError('unavailable', 'The index of the event store cannot be written')
   }
 
   /** Whether damage was found since the start. */
