@@ -16,27 +16,14 @@ import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { isAppError } from '../../src/errors.ts'
 import type { Recorded } from '../../src/events/event.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
-import { fact, facts, failureOf, numbers, payloadOf } from '../contracts/eventStore/facts.ts'
+import { facts, failureOf, numbers, payloadOf } from '../contracts/eventStore/facts.ts'
 import { gather, wholeLog } from '../contracts/eventStore/gather.ts'
 import { plantStored } from '../support/plantStored.ts'
 import { randomOf, SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
-
-const ROWS = 10
-const PER_ROW = 64
-const COUNT = ROWS * PER_ROW
-
-/** A closed store with one stream of `COUNT` events, whose only file is `log.db`. */
-const filled = async (): Promise<string> => {
-  const dir = tempDir()
-  const store = openEventStore({ dir })
-  for (let row = 0; row < ROWS; row++)
-    await store.append('one', facts('env', PER_ROW, row * PER_ROW), row === 0 ? 'none' : row * PER_ROW - 1)
-  await store.close()
-  return dir
-}
+import { COUNT, editIndex, filled, PER_ROW } from './filledStore.ts'
 
 const withoutIndex = (dir: string): string => {
   for (const name of readdirSync(dir)) if (name.startsWith('index.db')) rmSync(join(dir, name))
@@ -191,12 +178,6 @@ damage.run()
 
 const index = suite('damage to index.db')
 
-const editIndex = (dir: string, sql: string): void => {
-  const db = new DatabaseSync(join(dir, 'index.db'))
-  db.exec(sql)
-  db.close()
-}
-
 /** Overwrites part of a file. */
 const overwrite = (file: string, at: number, bytes: Uint8Array): void => {
   const descriptor = openSync(file, 'r+')
@@ -300,97 +281,3 @@ index('does not make a group start again, because the log keeps its position', a
   await again.close()
 })
 index.run()
-
-const ends = suite('the end of the log')
-
-const commit = async (store: EventStore, commits: number): Promise<void> => {
-  for (let n = 0; n < commits; n++)
-    await store.append('one', [fact('env', `payload-${n}`)], n === 0 ? 'none' : n - 1)
-}
-
-/** A copy of a log whose WAL was damaged in one of its commits. */
-const cutCopyOf = (dir: string, damaged: number): string => {
-  const copy = tempDir()
-  for (const name of ['log.db', 'log.db-wal']) cpSync(join(dir, name), join(copy, name))
-  const wal = join(copy, 'log.db-wal')
-  const bytes = readFileSync(wal)
-  const at = bytes.indexOf(`payload-${damaged}`)
-  bytes[at] = (bytes[at] as number) ^ 1
-  writeFileSync(wal, bytes)
-  return copy
-}
-
-ends(
-  'that one flipped bit in the WAL cut off is noticed without the index, if two commits are lost',
-  async () => {
-    const dir = tempDir()
-    const store = openEventStore({ dir })
-    const commits = 6
-    await commit(store, commits)
-    for (let damaged = 0; damaged < commits; damaged++) {
-      const copy = cutCopyOf(dir, damaged)
-      const lost = commits - damaged
-      for (const _ of ['the first start', 'the second start']) {
-        const cut = openEventStore({ dir: copy })
-        assert.is((await wholeLog(cut)).length, damaged)
-        // The newest commit alone may also be what a crash left.
-        assert.is(Number(await cut.remembered()), lost > 1 ? commits : damaged)
-        await cut.close()
-      }
-    }
-    const whole = tempDir()
-    for (const name of ['log.db', 'log.db-wal']) cpSync(join(dir, name), join(whole, name))
-    const reopened = openEventStore({ dir: whole })
-    assert.is((await wholeLog(reopened)).length, commits)
-    assert.is(await reopened.remembered(), await reopened.head())
-    await reopened.close()
-    await store.close()
-  },
-)
-
-ends('that was cut off is noticed again by the next start, if the first could not record it', async () => {
-  const dir = tempDir()
-  const store = openEventStore({ dir })
-  await commit(store, 6)
-  const copy = cutCopyOf(dir, 3)
-  await store.close()
-  editIndex(
-    copy,
-    `CREATE TABLE positions (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE TRIGGER full BEFORE INSERT ON positions WHEN NEW.name = 'remembered'
-    BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END`,
-  )
-  assert.throws(
-    () => openEventStore({ dir: copy }),
-    (error: unknown) => isAppError(error, 'unavailable'),
-  )
-  editIndex(copy, 'DROP TRIGGER full')
-  const again = openEventStore({ dir: copy })
-  assert.is((await wholeLog(again)).length, 3)
-  assert.is(Number(await again.remembered()), 6)
-  await again.close()
-})
-
-ends('is remembered by the index, until the loss was accepted', async () => {
-  const dir = await filled()
-  const old = tempDir()
-  cpSync(join(dir, 'log.db'), join(old, 'log.db'))
-  const later = openEventStore({ dir })
-  await later.append('one', facts('env', 7), COUNT - 1)
-  const end = await later.head()
-  await later.close()
-  cpSync(join(old, 'log.db'), join(dir, 'log.db'))
-  for (const _ of ['the first start', 'the second start']) {
-    const store = openEventStore({ dir })
-    assert.is(await store.remembered(), end)
-    assert.is(store.countBetween(await store.head(), end), 7)
-    await store.close()
-  }
-  const accepting = openEventStore({ dir })
-  await accepting.acceptLoss()
-  await accepting.close()
-  const store = openEventStore({ dir })
-  assert.is(await store.remembered(), await store.head())
-  await store.close()
-})
-ends.run()
