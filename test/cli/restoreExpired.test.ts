@@ -5,6 +5,7 @@ import { spawnEmbedded } from '../support/backedUp.ts'
 import { call, deploy, publish, type Run, runsOf } from '../support/build.ts'
 import { cliJson } from '../support/cli.ts'
 import { clockAt } from '../support/clockAt.ts'
+import { createTenant } from '../support/createTenant.ts'
 import { furnish } from '../support/furnish.ts'
 import { getAnswers } from '../support/getAnswers.ts'
 import { openApi } from '../support/http.ts'
@@ -39,9 +40,7 @@ restore(
     let server = await spawnEmbedded(dataDir)
     try {
       const svc = <T>(...args: string[]): Promise<T> => cliJson<T>(args, { env: server.cliEnv })
-      await svc('orgs', 'create', 'acme', '--plan', 'scale')
-      await svc('envs', 'create', 'acme', 'prod')
-      const { token } = await svc<{ token: string }>('keys', 'create', 'acme/prod', '--name', 'test')
+      const { token } = await createTenant(server.cliEnv, { org: 'acme', plan: 'scale' })
       const api = () => openApi(server.url, token)
       await deploy(api(), 'failing', { 'failing.js': CODE })
       const { event_id } = await publish(api(), 'broken-for-long')

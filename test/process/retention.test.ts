@@ -10,6 +10,7 @@ import { openBlobs } from '../../src/process/engines.ts'
 import { type Embedded, spawnEmbedded } from '../support/backedUp.ts'
 import { call, deploy, handle, publish, type Run } from '../support/build.ts'
 import { cliJson } from '../support/cli.ts'
+import { createTenant } from '../support/createTenant.ts'
 import { clockAt } from '../support/clockAt.ts'
 import { follow } from '../api/sse.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
@@ -119,9 +120,7 @@ for (const engine of ['the embedded log', 'EventStoreDB', 'all engines of a clus
       let server = await at(beganMs)
       try {
         const svc = <T>(...args: string[]): Promise<T> => cliJson<T>(args, { env: server.cliEnv })
-        await svc('orgs', 'create', 'acme', '--plan', 'self_host')
-        await svc('envs', 'create', 'acme', 'prod')
-        const { token } = await svc<{ token: string }>('keys', 'create', 'acme/prod', '--name', 'test')
+        const { token } = await createTenant(server.cliEnv, { org: 'acme', plan: 'self_host' })
         const api = () => openApi(server.url, token)
         await deploy(api(), 'f', FUNCTIONS)
         const run = await call(api(), 'f/large')
@@ -178,9 +177,7 @@ for (const engine of ['the embedded log', 'EventStoreDB', 'all engines of a clus
 
         // Upwards: what the former plan would have removed by then remains, and the sweep removes that of another organization.
         const kept = await callSlowly(api(), 'f/large')
-        await svc('orgs', 'create', SWEPT_LATER, '--plan', 'free')
-        await svc('envs', 'create', SWEPT_LATER, 'prod')
-        const other = await svc<{ token: string }>('keys', 'create', `${SWEPT_LATER}/prod`, '--name', 'test')
+        const other = await createTenant(server.cliEnv, { org: SWEPT_LATER, plan: 'free' })
         const otherApi = () => openApi(server.url, other.token)
         await publish(otherApi(), 'large', LARGE)
         const stored = await payloads()

@@ -6,7 +6,7 @@ import { newId } from '../../src/ids.ts'
 import { termsOf } from '../../src/plans/plans.ts'
 import { type Embedded, spawnEmbedded } from '../support/backedUp.ts'
 import { type Event, publish, type Run } from '../support/build.ts'
-import { cliJson } from '../support/cli.ts'
+import { createTenant } from '../support/createTenant.ts'
 import { clockAt } from '../support/clockAt.ts'
 import { type StandIn, startStandIn } from '../support/eventstoredb/index.ts'
 import { type Api, openApi } from '../support/http.ts'
@@ -85,10 +85,7 @@ for (const [which, first, second] of [
 
 skewed('expires nothing that the plan keeps', async ({ node, standIn }) => {
   const right = await node(0)
-  const cli = { env: right.cliEnv }
-  await cliJson(['orgs', 'create', 'acme', '--plan', 'free'], cli)
-  const { env_id } = await cliJson<{ env_id: string }>(['envs', 'create', 'acme', 'prod'], cli)
-  const { token } = await cliJson<{ token: string }>(['keys', 'create', 'acme/prod', '--name', 'test'], cli)
+  const { env_id, token } = await createTenant(right.cliEnv, { org: 'acme', plan: 'free' })
   const { event_id } = await publish(openApi(right.url, token), 'large', LARGE)
   const today = new Date().toISOString().slice(0, 10)
   await right.stop()
