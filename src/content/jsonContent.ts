@@ -1,31 +1,27 @@
 import type { Readable } from 'node:stream'
 import { jsonPieces, type StoredJson } from '../events/rawJson.ts'
 import type { Blobs } from '../ports/blobs.ts'
-
-/** Content that is read while it is sent. */
-export interface Content {
-  /** Bytes. */
-  readonly size: number
-  /** To be read once. */
-  readonly chunks: AsyncIterable<Buffer>
-  /** Releases what was opened, also when nothing was read. */
-  readonly close: () => void
-}
+import { type Content, openSection } from './blobContent.ts'
 
 /**
  * Converts a value to JSON whose parts in the blobs are read while they are sent, so that no large value is in memory.
  * Rejects with `not_found` before anything is sent if a part no longer exists.
  */
 export const openJson = async (blobs: Pick<Blobs, 'get'>, value: unknown): Promise<Content> => {
-  const parts: (Buffer | Readable)[] = []
+  const parts: (Buffer | Content)[] = []
   const close = () => {
-    for (const part of parts) if (!Buffer.isBuffer(part)) part.destroy()
+    for (const part of parts) if (!Buffer.isBuffer(part)) part.close()
   }
   let size = 0
   try {
     for (const piece of jsonPieces(value)) {
-      size += Buffer.isBuffer(piece) ? piece.length : piece.to - piece.from
-      parts.push(Buffer.isBuffer(piece) ? piece : await opened(blobs, piece))
+      const bytes = Buffer.isBuffer(piece) ? piece.length : piece.to - piece.from
+      size += bytes
+      parts.push(
+        Buffer.isBuffer(piece)
+          ? piece
+          : await openSection(blobs, { key: piece.key, from: piece.from, bytes }),
+      )
     }
   } catch (error) {
     close()
@@ -35,7 +31,7 @@ export const openJson = async (blobs: Pick<Blobs, 'get'>, value: unknown): Promi
     try {
       for (const part of parts)
         if (Buffer.isBuffer(part)) yield part
-        else yield* part as AsyncIterable<Buffer>
+        else yield* part.chunks
     } finally {
       close()
     }

@@ -6,7 +6,9 @@ import { AppError, isAppError } from '../errors.ts'
 import { AHEAD_BYTES, type Reservation } from './fileQuota.ts'
 import type { Payload } from '../events/payload.ts'
 import { jsonBytes, RawJson, StoredJson } from '../events/rawJson.ts'
-import { type Content, openJson } from './jsonContent.ts'
+import type { Content } from './blobContent.ts'
+import { openJson } from './jsonContent.ts'
+import { LostBlob } from './lostBlob.ts'
 import { listBytes, parseList, sha256Of } from './jsonList.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { newId } from '../ids.ts'
@@ -40,16 +42,6 @@ export const placeOf = (key: string): { readonly env_id: string; readonly day: s
   return folder === 'payloads' && env_id && day && name ? { env_id, day } : null
 }
 
-/**
- * A payload that a fact names is missing in the blobs or has other bytes, although nothing removed it. That is an outage, and not the
- * absence of what the caller asked for: it was stored, so it can be restored.
- */
-export class LostPayload extends AppError {
-  constructor(reason: string, cause?: unknown) {
-    super('unavailable', `${reason}; restore it from a backup`, { cause })
-  }
-}
-
 interface PayloadsOptions {
   /** Milliseconds since 1970. */
   readonly now?: () => number
@@ -60,7 +52,7 @@ interface PayloadsOptions {
 /**
  * Keeps large payloads out of the log. A key contains the environment and the day, so that payloads can be removed with
  * their facts. Equal payloads of one environment and day share a blob. Reads reject with `not_found` for a payload that has expired,
- * and with `LostPayload` for any other that is missing.
+ * and with `LostBlob` for any other that is missing.
  */
 export class Payloads {
   readonly #blobs: Blobs
@@ -201,7 +193,7 @@ export class Payloads {
     if (!ref) return value ?? null
     const bytes = await buffer(await this.#get(ref.key))
     const damage = damageOf(ref, bytes, createHash('sha256').update(bytes).digest('hex'))
-    if (damage !== null) throw new LostPayload(damage)
+    if (damage !== null) throw new LostBlob(damage)
     return JSON.parse(bytes.toString())
   }
 
@@ -210,7 +202,7 @@ export class Payloads {
     const found = await this.#blobs.head(key)
     if (!found) throw await this.#missing(key)
     if (found.size !== size)
-      throw new LostPayload(`The blob ${key} is damaged: expected ${size} bytes, got ${found.size}`)
+      throw new LostBlob(`The blob ${key} is damaged: expected ${size} bytes, got ${found.size}`)
   }
 
   /**
@@ -235,7 +227,7 @@ export class Payloads {
   async #missing(key: string, cause?: unknown): Promise<AppError> {
     return (await this.#isExpired(key))
       ? new AppError('not_found', 'The retention period of the value has ended', { cause })
-      : new LostPayload(`The blob ${key} is missing`, cause)
+      : new LostBlob(`The blob ${key} is missing`, cause)
   }
 }
 

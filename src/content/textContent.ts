@@ -2,7 +2,8 @@ import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import type { StoredJson } from '../events/rawJson.ts'
 import type { Blobs } from '../ports/blobs.ts'
-import { type Content, opened } from './jsonContent.ts'
+import type { Content } from './blobContent.ts'
+import { opened } from './jsonContent.ts'
 
 /** Converts the parts of a text to the bytes that are sent. Throws if the text cannot be converted. */
 export type Convert = (parts: AsyncIterable<string>) => AsyncIterable<Buffer>

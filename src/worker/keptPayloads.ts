@@ -22,7 +22,7 @@ export class KeptPayloads {
     return new KeptJson(this.#refs.push(ref) - 1, ref.size)
   }
 
-  /** The same for a payload that is stored. Rejects with `LostPayload`, or with `not_found` if it has expired. */
+  /** The same for a payload that is stored. Rejects with `LostBlob`, or with `not_found` if it has expired. */
   async addStored(ref: PayloadRef): Promise<KeptJson> {
     await this.#payloads.demandStored(ref)
     return this.add(ref)

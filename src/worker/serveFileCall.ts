@@ -126,5 +126,6 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
 const contentOf = async (deps: Pick<CommandDeps, 'blobs'>, file: File, from: number): Promise<string> => {
   const to = Math.min(from + MAX_GIVEN_BYTES, file.size) - 1
   if (to < from) return ''
-  return (await buffer(await readFile(deps, file, { from, to }))).toString('base64')
+  const { chunks } = await readFile(deps, file, { from, to })
+  return (await buffer(chunks)).toString('base64')
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Context } from 'koa'
-import type { Content } from '../../content/jsonContent.ts'
+import type { Content } from '../../content/blobContent.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import { StoredJson } from '../../events/rawJson.ts'
 

@@ -4,9 +4,11 @@ import Type, { type Static } from 'typebox'
 import { pastOf } from '../../commands/audit/past.ts'
 import { buildFor } from '../../commands/builds/buildFor.ts'
 import { deleteBuild } from '../../commands/builds/deleteBuild.ts'
+import { openZip } from '../../commands/builds/openZip.ts'
 import { deployBuild } from '../../commands/builds/deployBuild.ts'
 import { uploadBuild, type UploadedBuild } from '../../commands/builds/uploadBuild.ts'
 import { AppError } from '../../errors.ts'
+import { sendContent } from '../http/jsonReply.ts'
 import { leaving } from '../http/leaving.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
 import { type Ask, item, none, own, route } from '../route.ts'
@@ -276,11 +278,10 @@ export const buildRoutes = [
     reply: { kind: 'bytes', type: 'application/zip', description: 'The uploaded zip, unchanged' },
     handle: async (ask) => {
       const build = await buildOf(ask)
-      const content = await ask.deps.blobs.get(build.storage_path)
+      const content = await openZip(ask.deps, build)
       ask.ctx.attachment(`${build.build_id}.zip`)
       ask.ctx.type = 'application/zip'
-      ask.ctx.length = build.size
-      ask.ctx.body = content
+      sendContent(ask.ctx, content)
       return own
     },
   }),

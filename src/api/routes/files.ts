@@ -9,10 +9,13 @@ import { deleteFile } from '../../commands/files/deleteFile.ts'
 import { demandWrite } from '../../commands/files/demandWrite.ts'
 import { readFile } from '../../commands/files/readFile.ts'
 import { storeFile } from '../../commands/files/storeFile.ts'
+import type { Content } from '../../content/blobContent.ts'
+import { LostBlob } from '../../content/lostBlob.ts'
 import { checkedContentType, checkedPath, MAX_PATH_BYTES } from '../../content/fileChecks.ts'
 import type { File as StoredFile } from '../../events/file.ts'
 import { type FileDoc, files } from '../../projections/files.ts'
 import { isNotModified, isSame, type Range, rangeOf } from '../http/conditions.ts'
+import { sendContent } from '../http/jsonReply.ts'
 import { incoming } from '../http/incoming.ts'
 import { sendContinue } from '../http/expectContinue.ts'
 import { AsOfQuery } from '../asOf.ts'
@@ -114,12 +117,15 @@ const TRIES = 32
 const download = async (
   ask: Pick<Ask, 'ctx' | 'deps'>,
   find: () => Promise<StoredFile>,
-  tries = TRIES,
+  { tries = TRIES, missing }: { tries?: number; missing?: string } = {},
 ): Promise<void> => {
   const { ctx, deps } = ask
   const file = await find()
+  if (file.key === missing)
+    throw new LostBlob(`The content of the file ${JSON.stringify(file.path)} is missing: the blob ${missing}`)
   const modified = new Date(file.updated_at).toUTCString()
   let range: Range | null = null
+  let content: Content | null = null
   const isCurrent = isNotModified(ctx.get('If-None-Match'), file.etag)
   if (!isCurrent && ctx.method === 'GET') {
     const asked = isSame(ctx.get('If-Range'), { etag: file.etag, modified })
@@ -134,12 +140,12 @@ const download = async (
     }
     range = asked
     try {
-      ctx.body = await readFile(deps, file, range ?? undefined)
+      content = await readFile(deps, file, range ?? undefined)
     } catch (error) {
       if (!isAppError(error, 'not_found')) throw error
       if (tries === 1)
         throw new AppError('unavailable', 'The content of the file is being replaced', { cause: error })
-      return download(ask, find, tries - 1) // the file has just got new content
+      return download(ask, find, { tries: tries - 1, missing: file.key }) // it may have just got new content
     }
   }
   setHeaders(ctx, file, modified)
@@ -148,7 +154,8 @@ const download = async (
     return
   }
   ctx.status = range ? 206 : 200
-  ctx.length = range ? range.to - range.from + 1 : file.size
+  if (content) sendContent(ctx, content)
+  else ctx.length = file.size
   if (range) ctx.set('Content-Range', `bytes ${range.from}-${range.to}/${file.size}`)
 }
 

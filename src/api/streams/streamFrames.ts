@@ -1,5 +1,5 @@
 import { type Activity, followStream } from '../../commands/streams/followStream.ts'
-import type { Content } from '../../content/jsonContent.ts'
+import type { Content } from '../../content/blobContent.ts'
 import { isAppError } from '../../errors.ts'
 import { StoredJson } from '../../events/rawJson.ts'
 import type { StreamStart } from '../../commands/streams/startOfStream.ts'

@@ -1,6 +1,6 @@
 import { counted } from '../../text/counted.ts'
 import { clock } from '../../clock.ts'
-import { LostPayload } from '../../content/payloads.ts'
+import { LostBlob } from '../../content/lostBlob.ts'
 import { openingOf } from '../../domain/stream.ts'
 import { AppError } from '../../errors.ts'
 import { actorOf } from '../../events/actor.ts'
@@ -126,7 +126,7 @@ export class Dispatch {
     try {
       return await this.#deps.payloads.loadLoosely(payloadOf('event_data', event))
     } catch (error) {
-      if (!(error instanceof LostPayload)) throw error
+      if (!(error instanceof LostBlob)) throw error
       throw new AppError('internal_server_error', error.message, { cause: error })
     }
   }

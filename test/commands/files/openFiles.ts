@@ -15,7 +15,7 @@ export const openFiles = async () => {
   const { cause } = caller
   const contentAt = async (path: string) => {
     const file = await fileAt(deps, env_id, path)
-    return file && text(await readFile(deps, file))
+    return file && text((await readFile(deps, file)).chunks)
   }
 
   const store = (path: unknown, content: string, content_type: unknown = '') =>

@@ -95,7 +95,7 @@ sweep(
     assert.is(await removeOrphans(deps, { now: clock.now() + 3 * DAY_MS }), 3)
     const [kept, replaced] = [await fileAt(files, 'env', 'kept'), await fileAt(files, 'env', 'replaced')]
     assert.equal((await keysIn(node)).sort(), [kept?.key, replaced?.key].sort())
-    if (replaced) assert.is(await text(await readFile(files, replaced)), 'new')
+    if (replaced) assert.is(await text((await readFile(files, replaced)).chunks), 'new')
     assert.is(await removeOrphans(deps, { now: clock.now() + 3 * DAY_MS }), 0)
   },
 )

@@ -27,7 +27,7 @@ export const openFiles = async (world: World): Promise<Scenario<FilesCommand>> =
   const contentAt = async (node: ModelNode, path: string): Promise<string> => {
     const file = await fileAt(node, env_id, path)
     if (!file) throw new AppError('not_found', 'no such file')
-    const content = await text(await readFile(node, file))
+    const content = await text((await readFile(node, file)).chunks)
     if (Buffer.byteLength(content) !== file.size) throw new Error(`Expected ${file.size} bytes at ${path}`)
     return content.replaceAll(String(largePart), LARGE)
   }
