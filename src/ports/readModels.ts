@@ -90,6 +90,8 @@ export interface WriteOptions {
    * collection `wantsChanges` and another projector may write it at the same time.
    */
   readonly changes?: readonly Change[]
+  /** Called before each command that changes documents on a server. It throws if the writes are too old to be sent. */
+  readonly refuseLate?: () => void
 }
 
 /** A collection as its projector sees it. */
@@ -107,6 +109,11 @@ export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
    * documents. The checkpoint never decreases. The cursors of a collection with counted indexes are positions in one log.
    */
   write(writes: readonly Write[], checkpoint: Cursor, options?: WriteOptions): Promise<void>
+  /**
+   * Forgets some removals up to a cursor. Resolves with their number: 0 if there are none left. An older write of one of these
+   * documents would restore it, so none may be on its way.
+   */
+  forgetRemovals(upTo: Cursor): Promise<number>
   /** True: without transactions, the adapter keeps the totals of counted indexes by the changes of documents. */
   readonly wantsChanges?: boolean
   /** True: `stored` returns the newest writes from memory, so a projector need not keep them. */

@@ -35,6 +35,7 @@ const filters: readonly string[][] = [[], ['actor'], ['type'], ['actor', 'type']
 export const audit: Projection<AuditDoc> = {
   name: 'audit',
   version: 4,
+  forgetsRemovals: true,
   indexes: [
     ...filters.map((equal) => ({ equal, sort: 'position', counted: true })),
     ...filters.map((more) => ({ equal: ['env_id', ...more], sort: 'position', counted: true })),
@@ -79,6 +80,7 @@ export type AuditLinkDoc = Pick<
 export const auditLinks: Projection<AuditLinkDoc> = {
   name: 'audit_links',
   version: 3,
+  forgetsRemovals: true,
   indexes: [
     { equal: ['resource'], sort: 'position' },
     { equal: ['env_id', 'resource'], sort: 'position' },

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { setTimeout as delay } from 'node:timers/promises'
-import { START } from '../events/event.ts'
+import { type Cursor, START } from '../events/event.ts'
 import type { Doc, Stored, WritableCollection } from '../ports/readModels.ts'
 
 /** A document that two collections should have alike. Null: it is missing. */
@@ -21,7 +21,6 @@ const ROUNDS = 5
 const PAUSE_MS = 100
 
 const docIn = (stored: ReadonlyMap<string, Stored>, id: string): Doc | null => stored.get(id)?.doc ?? null
-const cursorIn = (stored: ReadonlyMap<string, Stored>, id: string): string => stored.get(id)?.cursor ?? START
 
 /**
  * Compares the documents of two collections that follow the same log. Both may move meanwhile: a document counts as
@@ -68,12 +67,12 @@ export class Comparison {
   async #compare(ids: readonly string[], signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (ids.length === 0) return
-    const checkpoints = await Promise.all([this.#before.checkpoint(), this.#after.checkpoint()])
+    const [reached, newReached] = await Promise.all([this.#before.checkpoint(), this.#after.checkpoint()])
     const [old, current] = await Promise.all([this.#before.stored(ids), this.#after.stored(ids)])
     for (const id of ids) {
-      const newest = [cursorIn(old, id), cursorIn(current, id)].toSorted().at(-1) ?? START
+      const cursors = [old.get(id)?.cursor ?? reached, current.get(id)?.cursor ?? newReached] // its removal may be forgotten
       const difference = { id, before: docIn(old, id), after: docIn(current, id) }
-      if (checkpoints.every((checkpoint) => (checkpoint ?? START) >= newest)) this.#note(difference)
+      if (cursors.every((cursor) => isIn(cursor, reached) && isIn(cursor, newReached))) this.#note(difference)
       else if (!isDeepStrictEqual(difference.before, difference.after)) this.#moving.push(id)
     }
   }
@@ -84,6 +83,9 @@ export class Comparison {
     if (this.#first.length < FIRST) this.#first.push(difference)
   }
 }
+
+const isIn = (cursor: Cursor | null, reached: Cursor | null): boolean =>
+  (cursor ?? START) <= (reached ?? START)
 
 function* chunks(ids: readonly string[]): Generator<readonly string[]> {
   for (let at = 0; at < ids.length; at += IDS_PER_READ) yield ids.slice(at, at + IDS_PER_READ)

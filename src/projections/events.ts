@@ -31,6 +31,7 @@ export type EventDoc = {
 export const events: Projection<EventDoc> = {
   name: 'events',
   version: 6,
+  forgetsRemovals: true,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'event_type'], sort: 'order', counted: true, steps: BY_TIME },

@@ -23,6 +23,11 @@ export interface Projection<D extends Doc = Doc> extends CollectionSpec {
    */
   readonly isBrief?: true
   /**
+   * A server also forgets the removals of its documents, of which there are as many as runs. A machine that was suspended for
+   * more than an hour while it sent a document may restore it: readers must expect it, or a later fact removes it again.
+   */
+  readonly forgetsRemovals?: true
+  /**
    * Access is decided by these documents. A missing revocation would permit what is forbidden, so a fact that cannot be
    * folded stops the read model instead of being skipped.
    */

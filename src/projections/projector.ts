@@ -1,10 +1,12 @@
-import { clock } from '../clock.ts'
+import { clock, instantNow } from '../clock.ts'
 import { type Cursor, START } from '../events/event.ts'
 import { slices } from '../loops/slices.ts'
 import type { Batch, EventStore } from '../ports/eventStore.ts'
-import type { ReadModels } from '../ports/readModels.ts'
+import type { ReadModels, WritableCollection } from '../ports/readModels.ts'
 import { BatchWriter } from './batchWriter.ts'
 import type { Fill } from './fill.ts'
+import { type Pace, whileForgetting } from './forgetRemovals.ts'
+import { refusingLate } from './freshness.ts'
 import { Parts } from './parts.ts'
 import { nameOf, type Projection } from './projection.ts'
 import { readAhead } from './readAhead.ts'
@@ -36,6 +38,8 @@ export interface ProjectorOptions {
   readonly onUnreadable: (reason: string) => void
   /** Called first: builds a new read model apart from this process. */
   readonly fill: Fill
+  /** When removals are forgotten. */
+  readonly forgetting: Partial<Pace>
 }
 
 /** A cursor that only moved past other events is stored after this many batches. */
@@ -76,10 +80,21 @@ export class Projector {
       onSkipped = () => {},
       onUnreadable = () => {},
       fill = () => Promise.resolve(),
+      forgetting = {},
     }: { readModels: ReadModels; store: Pick<EventStore, 'subscribe'> } & Partial<ProjectorOptions>,
   ) {
     this.name = nameOf(projection)
-    this.#options = { lingerMs, pages, wasComplete, onNew, onMoved, onSkipped, onUnreadable, fill }
+    this.#options = {
+      lingerMs,
+      pages,
+      wasComplete,
+      onNew,
+      onMoved,
+      onSkipped,
+      onUnreadable,
+      fill,
+      forgetting,
+    }
     this.#projection = projection
     this.#readModels = readModels
     this.#log = store
@@ -152,7 +167,19 @@ export class Projector {
     await fill(this.#projection, { signal, onPosition, onUnreadable }).finally(this.#filled.resolve)
     clearImmediate(apart)
     if (signal.aborted) return
-    const collection = await this.#readModels.writer(this.#projection)
+    const stored = await this.#readModels.writer(this.#projection)
+    const follow = (until: AbortSignal) => this.#follow(stored, onBegun, until)
+    if (stored.isRemote && !this.#projection.forgetsRemovals) return follow(signal)
+    await whileForgetting(stored, this.#options.forgetting, follow, signal)
+  }
+
+  /** Brings the documents to the end of the log, and keeps them there. */
+  async #follow(stored: WritableCollection, onBegun: () => void, signal: AbortSignal): Promise<void> {
+    const begun = instantNow()
+    const collection =
+      stored.isRemote && this.#projection.forgetsRemovals
+        ? refusingLate(stored, { begun, position: () => this.#position })
+        : stored
     const skipped = await SkippedFacts.open(this.#readModels, this.name)
     const checkpoint = await collection.checkpoint()
     if (checkpoint === null) {

@@ -58,6 +58,7 @@ export type RunDoc = {
 export const runs: Projection = {
   name: 'runs',
   version: 6,
+  forgetsRemovals: true,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'status'], sort: 'order', counted: true, steps: BY_TIME },

@@ -14,6 +14,7 @@ export const waitingRuns: Projection<WaitingRunDoc> = {
   version: 1,
   indexes: [],
   isBrief: true,
+  forgetsRemovals: true,
   handles: ['RunRequested', 'RunStarted', 'RunFailed', 'RunCancelled'],
   begins: ({ event }) => event.type === 'RunRequested',
   idsOf({ event }) {

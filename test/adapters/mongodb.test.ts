@@ -1,10 +1,11 @@
 import { type Document, MongoClient } from 'mongodb'
 import * as assert from 'uvu/assert'
-import { commandOf, indexesOf } from '../../src/adapters/mongodb/queries.ts'
+import type { Envelope } from '../../src/adapters/mongodb/envelope.ts'
+import { commandOf, indexesOf, removedUpTo } from '../../src/adapters/mongodb/queries.ts'
 import { serverOf } from '../../src/adapters/mongodb/server.ts'
 import { Registry, type VersionRow } from '../../src/adapters/mongodb/registry.ts'
 import { StoredVersion } from '../../src/adapters/mongodb/storedVersion.ts'
-import { isAppError } from '../../src/errors.ts'
+import { AppError, isAppError } from '../../src/errors.ts'
 import type { Query } from '../../src/ports/readModels.ts'
 import { runs } from '../../src/projections/runs.ts'
 import { readModelsContract } from '../contracts/readModels.ts'
@@ -70,6 +71,42 @@ if (server) {
       )
     },
   )
+
+  nodes(
+    'a writer that was stopped within a write sends no more documents',
+    async ({ readModels, openAnother }) => {
+      const other = await (await openAnother()).writer(spec)
+      const stopped = await readModels.writer(spec)
+      const writes = Array.from({ length: 1200 }, (_, i) => ({ id: `d${i}`, doc: { v: 1 }, cursor: '1' }))
+      let asked = 0
+      const refuseLate = () => {
+        if (++asked > 2) throw new AppError('unavailable', 'late')
+      }
+      const error = await refused(stopped.write(writes, '1', { changes: [], refuseLate }))
+      assert.ok(isAppError(error, 'unavailable'), String(error))
+      assert.is(await other.count(), 1000)
+      assert.is(await other.checkpoint(), null)
+    },
+  )
+
+  nodes('forgets removals with an index', async ({ readModels, client }) => {
+    const writer = await readModels.writer(spec)
+    const doc = { env: 'x', at: 't' }
+    await writer.write(
+      ['a', 'b', 'c'].map((id) => ({ id, doc, cursor: '1' })),
+      '1',
+    )
+    await writer.write(
+      ['a', 'b'].map((id) => ({ id, doc: null, cursor: '2' })),
+      '2',
+    )
+    const { filter, hint } = removedUpTo(spec, '2')
+    assert.is(hint, indexesOf(spec)[0]?.name)
+    const documents = client.db().collection<Envelope>('runs__v1')
+    assert.is(await documents.countDocuments(filter), 2)
+    assert.is(await writer.forgetRemovals('2'), 2)
+    assert.is(await documents.countDocuments(), 1)
+  })
 
   const collectionsIn = async (client: MongoClient): Promise<string[]> =>
     (await client.db().listCollections().toArray()).map(({ name }) => name)

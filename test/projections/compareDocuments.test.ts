@@ -54,6 +54,17 @@ compared('finds documents that only one collection has', async ({ readModels }) 
   assert.equal(idsOf(first_differences).toSorted(), ['a', 'b'])
 })
 
+compared('waits for the removal of a document that the other collection has forgotten', async (context) => {
+  const { readModels } = context
+  const before = await written(readModels, 'old', [{ id: 'a', doc: null, cursor: '2' }], '3')
+  const after = await written(readModels, 'new', [{ id: 'a', doc: { n: 1 }, cursor: '1' }], '1')
+  assert.is(await before.forgetRemovals('2'), 1)
+  const comparison = new Comparison(before, after)
+  await comparison.run(signal)
+  await after.write([{ id: 'a', doc: null, cursor: '2' }], '3')
+  assert.is((await comparison.end()).differences, 0)
+})
+
 compared('a removed document equals a missing one', async ({ readModels }) => {
   const before = await written(readModels, 'old', [{ id: 'a', doc: null, cursor: '2' }], '9')
   const after = await written(readModels, 'new', [], '9')

@@ -25,6 +25,7 @@ const restorable = (first: ReadModels) => {
         yield* (await on()).entries()
       },
       write: async (...args) => (await on()).write(...args),
+      forgetRemovals: async (upTo) => (await on()).forgetRemovals(upTo),
       ...(wantsChanges !== undefined && { wantsChanges }),
     }
   }

@@ -93,7 +93,7 @@ export class Counts {
   }
 
   /** Stores the counts after changes of documents. Called before the documents are stored. */
-  async add(changes: readonly Change[]): Promise<void> {
+  async add(changes: readonly Change[], refuseLate?: () => void): Promise<void> {
     const plans = new Map<string, Plan>()
     await slices.each(changes, (change) => {
       for (const index of this.#indexes.values()) planChange(plans, index, change)
@@ -107,7 +107,7 @@ export class Counts {
       const doc = JSON.stringify(counted(countIn(before), steps, before?.cursor))
       envelopes.push({ _id: id, last: { cursor, gone: false, f: {}, doc } })
     }
-    await this.#envelopes.put(envelopes)
+    await this.#envelopes.put(envelopes, refuseLate)
   }
 }
 

@@ -35,14 +35,15 @@ export class Envelopes {
     return found
   }
 
-  /** Stores each envelope unless a newer one is stored. */
-  async put(envelopes: readonly Envelope[]): Promise<void> {
+  /** Stores each envelope unless a newer one is stored. `refuseLate` may throw before each command. */
+  async put(envelopes: readonly Envelope[], refuseLate = () => {}): Promise<void> {
     const ids = envelopes.map(({ _id }) => _id)
     const isNew = new Set(ids.filter((id) => !this.#isThere.get(id)))
     await putAll(this.#documents(), envelopes, {
       isNew,
       updateBatch: this.#updateBatch,
       lookup: this.#lookup,
+      refuseLate,
     })
     for (const id of ids) this.#isThere.set(id, true)
   }

@@ -99,6 +99,7 @@ class MongoReadModels implements ReadModels {
       },
       write: async (writes, checkpoint, options) =>
         this.#open(() => version.write(writes, checkpoint, options)),
+      forgetRemovals: async (upTo) => this.#open(() => version.forgetRemovals(upTo)),
       wantsChanges: stored.indexes.some(({ counted }) => counted),
       isRemote: true,
     }

@@ -10,6 +10,8 @@ interface Ways {
   readonly isNew: ReadonlySet<string>
   readonly updateBatch: BatchSize
   readonly lookup: Lookup
+  /** Called before each command: this process may have been stopped since the last one. */
+  readonly refuseLate: () => void
 }
 
 /**
@@ -19,15 +21,17 @@ interface Ways {
 export const putAll = async (
   documents: Documents<Envelope>,
   envelopes: readonly Envelope[],
-  { isNew, updateBatch, lookup }: Ways,
+  { isNew, updateBatch, lookup, refuseLate }: Ways,
 ): Promise<void> => {
   const inserts = envelopes.filter(({ _id }) => isNew.has(_id))
   const updates = envelopes.filter(({ _id }) => !isNew.has(_id))
   while (inserts.length + updates.length > 0) {
     const fresh = inserts.splice(0, INSERTS_PER_COMMAND)
+    refuseLate()
     if (fresh.length > 0) updates.push(...(await ask(() => insert(documents, fresh))))
     const some = updates.splice(0, updateBatch.ids)
     if (some.length > 0) {
+      refuseLate()
       const matched = await updateBatch.measure(some.length, () => ask(() => update(documents, some)))
       if (matched < some.length) inserts.push(...(await missing(documents, some, lookup)))
     }

@@ -1,4 +1,5 @@
 import type { Document, Filter, IndexDescription } from 'mongodb'
+import type { Cursor } from '../../events/event.ts'
 import type { CollectionSpec, Query } from '../../ports/readModels.ts'
 import { successorOf } from '../shared/bounds.ts'
 import { indexKey } from '../shared/declared.ts'
@@ -21,6 +22,18 @@ export const indexesOf = ({ indexes }: CollectionSpec): (IndexDescription & { na
 
 /** Matches the documents that were not removed. */
 export const present: Filter<Envelope> = { 'last.gone': false }
+
+/** Matches removals up to a cursor. A sparse index has none of them, and a collection without another index has few documents. */
+export const removedUpTo = (
+  { indexes }: CollectionSpec,
+  upTo: Cursor,
+): { readonly filter: Filter<Envelope>; readonly hint: string | undefined } => {
+  const index = indexes.findIndex(({ sparse }) => !sparse)
+  return {
+    filter: { 'last.gone': true, 'last.cursor': { $lte: upTo } },
+    hint: index < 0 ? undefined : nameOf(index),
+  }
+}
 
 export interface Command {
   readonly filter: Filter<Envelope>

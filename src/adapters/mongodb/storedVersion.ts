@@ -18,10 +18,12 @@ import { ask, DEADLINE_MS } from './failures.ts'
 import { boundsOf, isOpen } from '../shared/bounds.ts'
 import { collectionName } from './collections.ts'
 import type { Server } from './server.ts'
-import { commandOf, present } from './queries.ts'
+import { commandOf, present, removedUpTo } from './queries.ts'
 import type { Registry } from './registry.ts'
 
 const ROWS_PER_COMMAND = 500
+/** Removals that are forgotten in one command. */
+const FORGOTTEN = 500
 /** The server ends a query whose caller has given up: otherwise repeated ones would keep it busy with replies for nobody. */
 const LIMIT = { maxTimeMS: DEADLINE_MS } as const
 
@@ -135,24 +137,47 @@ export class StoredVersion {
   async write(
     writes: readonly Write[],
     checkpoint: Cursor,
-    { changes, summaries = [] }: WriteOptions = {},
+    { changes, summaries = [], refuseLate }: WriteOptions = {},
   ): Promise<void> {
-    await Promise.all([this.#count(writes, changes), this.#put(summaries)])
-    await this.#put(newestOf(writes))
+    await Promise.all([this.#count(writes, changes, refuseLate), this.#put(summaries, refuseLate)])
+    await this.#put(newestOf(writes), refuseLate)
     const expected = { known: this.#advanced, claimed: this.#claimed }
     await this.#registry.advance(this.spec, checkpoint, expected)
     if (checkpoint > (this.#advanced ?? START)) this.#advanced = checkpoint
   }
 
-  async #put(writes: readonly Write[]): Promise<void> {
-    const envelopes: Envelope[] = []
-    await slices.each(writes, (write) => envelopes.push(this.#envelopeOf(write)))
-    await this.#envelopes.put(envelopes)
+  /** A document that was written again since is kept. */
+  async forgetRemovals(upTo: Cursor): Promise<number> {
+    const { filter, hint } = removedUpTo(this.spec, upTo)
+    const wait = slices.take()
+    if (wait) await wait
+    const some = this.#documents.find(filter, {
+      ...LIMIT,
+      projection: { _id: 1 },
+      limit: FORGOTTEN,
+      batchSize: FORGOTTEN + 1,
+      ...(hint !== undefined && { hint }),
+    })
+    const ids = (await ask(() => some.toArray())).map(({ _id }) => _id)
+    if (ids.length === 0) return 0
+    await ask(() => this.#documents.deleteMany({ _id: { $in: ids }, ...filter }))
+    return ids.length
   }
 
-  async #count(writes: readonly Write[], changes: readonly Change[] | undefined): Promise<void> {
+  async #put(writes: readonly Write[], refuseLate: WriteOptions['refuseLate']): Promise<void> {
+    const envelopes: Envelope[] = []
+    await slices.each(writes, (write) => envelopes.push(this.#envelopeOf(write)))
+    await this.#envelopes.put(envelopes, refuseLate)
+  }
+
+  async #count(
+    writes: readonly Write[],
+    changes: readonly Change[] | undefined,
+    refuseLate: WriteOptions['refuseLate'],
+  ): Promise<void> {
     if (this.#counts.isEmpty) return
-    await this.#counts.add(changes ?? changesOf(writes, await this.stored(writes.map(({ id }) => id))))
+    const known = changes ?? changesOf(writes, await this.stored(writes.map(({ id }) => id)))
+    await this.#counts.add(known, refuseLate)
   }
 }
 

@@ -1,8 +1,15 @@
 import * as assert from 'uvu/assert'
 import { START } from '../../../src/events/event.ts'
-import type { Doc } from '../../../src/ports/readModels.ts'
+import type { Doc, WritableCollection } from '../../../src/ports/readModels.ts'
 import type { Suite } from '../../support/suite.ts'
 import { aCollection, byTime, cursorOf, idsIn, inEnv, sorted, type OpenReadModels } from './collection.ts'
+
+/** Resolves with the number of removals that were forgotten. */
+const forgetAll = async (writer: WritableCollection, upTo: string): Promise<number> => {
+  let sum = 0
+  for (let n = await writer.forgetRemovals(upTo); n > 0; n = await writer.forgetRemovals(upTo)) sum += n
+  return sum
+}
 
 /** The rules of writing to a collection. */
 export const storingContract = (storing: Suite<OpenReadModels>): void => {
@@ -131,6 +138,52 @@ export const storingContract = (storing: Suite<OpenReadModels>): void => {
     await writer.write([put('a', { env: 'x', again: true }, cursorOf(4))], cursorOf(4))
     assert.equal(await writer.get('a'), { env: 'x', again: true })
     assert.is((await writer.find(inEnv('x', { offset: 1 }))).total, 1)
+  })
+
+  storing('forgets removals up to a cursor, and no documents', async ({ readModels }) => {
+    const { spec, put } = aCollection()
+    const writer = await readModels.writer(spec)
+    const doc = (id: string) => ({ id, env: 'x', at: id })
+    const begun = ['a', 'b', 'c', 'd'].map((id) => put(id, doc(id), cursorOf(1)))
+    await writer.write([...begun, put('never', null, cursorOf(2))], cursorOf(2))
+    await writer.write([put('a', null, cursorOf(3)), put('b', null, cursorOf(4))], cursorOf(4))
+    await writer.write([put('a', doc('a'), cursorOf(5)), put('c', null, cursorOf(6))], cursorOf(6))
+    assert.is(await forgetAll(writer, cursorOf(5)), 2)
+    assert.equal(sorted((await Array.fromAsync(writer.entries())).map(([id]) => id)), ['a', 'c', 'd'])
+    assert.equal((await writer.stored(['c'])).get('c'), { doc: null, cursor: cursorOf(6) })
+    assert.equal(await idsIn(writer.find(inEnv('x'))), ['a', 'd'])
+    assert.is((await writer.find(inEnv('x', { limit: 1 }))).total, 2)
+    assert.is(await writer.count(), 2)
+    assert.is(await forgetAll(writer, cursorOf(6)), 1)
+    assert.is(await writer.checkpoint(), cursorOf(6))
+  })
+
+  storing('stores a document again whose removal was forgotten', async ({ readModels }) => {
+    const { spec, put, next } = aCollection()
+    const writer = await readModels.writer(spec)
+    const doc = (v: number) => ({ id: 'a', env: 'x', at: 't', v })
+    for (const v of [1, 2]) {
+      await writer.write([put('a', doc(v))], next())
+      assert.equal(await writer.get('a'), doc(v))
+      assert.is((await writer.find(inEnv('x', { limit: 1 }))).total, 1)
+      await writer.write([put('a', null)], next())
+      await forgetAll(writer, next())
+      assert.is(await writer.get('a'), null)
+      assert.is((await writer.find(inEnv('x', { limit: 1 }))).total, 0)
+    }
+  })
+
+  storing('forgets more removals than one command takes, also without an index', async ({ readModels }) => {
+    for (const indexes of [aCollection().spec.indexes, []]) {
+      const { spec, put, next } = aCollection()
+      const writer = await readModels.writer({ ...spec, indexes })
+      await writer.write(
+        Array.from({ length: 1100 }, (_, i) => put(`d${i}`, null)),
+        next(),
+      )
+      assert.is(await forgetAll(writer, next()), 1100)
+      assert.equal(await Array.fromAsync(writer.entries()), [])
+    }
   })
 
   storing('returns the last write of each id with its cursor, removals too', async ({ readModels }) => {

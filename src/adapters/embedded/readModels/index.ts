@@ -177,6 +177,7 @@ class EmbeddedReadModels implements ReadModels {
         if (late) guard.run(() => late.add(all, checkpoint))
         else await this.#write(table, all, checkpoint)
       },
+      forgetRemovals: async (upTo) => (late ? 0 : this.#forget(table, upTo)), // a file that is filled is new
       ...(late && { remembers: true }),
     }
   }
@@ -198,6 +199,17 @@ class EmbeddedReadModels implements ReadModels {
       at = next
     } while (at < writes.length)
     if (writes.some(({ doc }) => doc === null)) this.#removals.shrink(table)
+  }
+
+  async #forget(table: Table, upTo: Cursor): Promise<number> {
+    const wait = slices.take()
+    if (wait) await wait
+    const forgotten = this.#guard.run(() => table.forgetRemovals(upTo))
+    if (forgotten === 0) return 0
+    this.#tables.wrote(table, forgotten * PAGE_BYTES)
+    await this.#tables.walOf(table.db).hasRoom()
+    this.#removals.shrink(table)
+    return forgotten
   }
 
   async versions(): Promise<readonly Version[]> {

@@ -23,6 +23,12 @@ const AFTER_TIMED = 'g'
 /** Documents that are written between two looks at the clock. */
 const WRITES_PER_LOOK = 16
 
+/** Removals that are forgotten in one commit. */
+const FORGOTTEN = 100
+
+/** The most rows of an existing table that gets the index of removals, so that no start waits long for it. */
+const INDEXED_ROWS = 100_000
+
 /** The same page with a smaller offset, if the counts can skip documents. */
 const nearer = (query: Query, counts: Counts): Query => {
   const passed = query.descending && isOpen(query) ? counts.last(query, query.offset) : undefined
@@ -35,7 +41,8 @@ export const tableName = ({ name, version }: Pick<CollectionSpec, 'name' | 'vers
 
 /**
  * One version of a collection. A row has a document as JSON text, its indexed fields and the
- * cursor of its last write. A removed document keeps its row (`gone`), so that no older write restores it.
+ * cursor of its last write. A removed document keeps its row (`gone`), so that no older write restores it, until its removal is
+ * forgotten.
  */
 export class Table {
   readonly spec: CollectionSpec
@@ -60,6 +67,8 @@ export class Table {
   readonly #replace
   readonly #delete
   readonly #mark
+  /** Undefined without the index of removals. */
+  readonly #forget: StatementSync | undefined
   /** Statements by the places of the fields that they change. */
   readonly #amendments = new Map<string, StatementSync>()
   /** No stored id before `AFTER_TIMED` is larger. */
@@ -128,9 +137,25 @@ export class Table {
     this.#replace = db.prepare(`UPDATE ${this.#name} SET cursor = ?, gone = ?, doc = ?${assigned} ${at}`)
     this.#delete = db.prepare(`DELETE FROM ${this.#name} ${at}`)
     this.#mark = db.prepare(`INSERT INTO ${this.#name} (rowid, id, cursor, gone) VALUES (?, ?, ?, 1)`)
+    this.#forget = this.#forgetting(name)
     this.#checkpoint = db.prepare('SELECT checkpoint FROM collections WHERE name = ? AND version = ?')
     this.#advance = db.prepare(`UPDATE collections SET checkpoint = ?1
       WHERE name = ?2 AND version = ?3 AND (checkpoint IS NULL OR checkpoint < ?1)`)
+  }
+
+  /** A large table of an earlier version has no index of removals: they are forgotten with a rebuild. */
+  #forgetting(table: string): StatementSync | undefined {
+    const name = `${table}__removals`
+    const index = quoted(name)
+    const indexes = rows<[name: string]>(this.db.prepare('SELECT name FROM pragma_index_list(?)')).all(table)
+    if (!indexes.some(([known]) => known === name)) {
+      const sql = `SELECT max(rowid) FROM ${this.#name}`
+      const [last] = rows<[number | null]>(this.db.prepare(sql)).get() ?? []
+      if ((last ?? 0) > INDEXED_ROWS) return undefined
+      this.db.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${this.#name} (cursor) WHERE gone = 1`)
+    }
+    return this.db.prepare(`DELETE FROM ${this.#name} WHERE rowid IN
+      (SELECT rowid FROM ${this.#name} INDEXED BY ${index} WHERE gone = 1 AND cursor <= ? LIMIT ${FORGOTTEN})`)
   }
 
   createIndexes(before: () => void): void {
@@ -306,6 +331,15 @@ export class Table {
     } finally {
       this.#counts.discard()
     }
+  }
+
+  /** Forgets some removals up to a cursor. Returns their number. */
+  forgetRemovals(upTo: string): number {
+    let forgotten = 0
+    this.#commits.run(() => {
+      forgotten = Number(this.#forget?.run(upTo).changes ?? 0)
+    })
+    return forgotten
   }
 
   /** Writes the checkpoint in the present transaction. */
