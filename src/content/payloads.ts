@@ -6,7 +6,7 @@ import { AppError, isAppError } from '../errors.ts'
 import { AHEAD_BYTES, type Reservation } from './fileQuota.ts'
 import type { Payload } from '../events/payload.ts'
 import { jsonBytes, RawJson, StoredJson } from '../events/rawJson.ts'
-import type { Content } from './blobContent.ts'
+import { type Content, openSection } from './blobContent.ts'
 import { openJson } from './jsonContent.ts'
 import { LostBlob } from './lostBlob.ts'
 import { listBytes, parseList, sha256Of } from './jsonList.ts'
@@ -149,8 +149,10 @@ export class Payloads {
 
   /** Reads a chunk of a payload in the blobs. */
   async read({ key, size }: PayloadRef, from: number, bytes: number): Promise<Buffer> {
-    const to = Math.min(from + bytes, size) - 1
-    return to < from ? Buffer.alloc(0) : buffer(await this.#get(key, { from, to }))
+    const wanted = Math.min(bytes, size - from)
+    if (wanted <= 0) return Buffer.alloc(0)
+    const { chunks } = await openSection(this.#reading, { key, from, bytes: wanted })
+    return buffer(chunks)
   }
 
   /** Returns a payload that remains in the blobs if it is large. */

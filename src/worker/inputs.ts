@@ -67,7 +67,7 @@ const ofEvent = async (
   kept: KeptPayloads,
 ): Promise<Input> => {
   const { value: data = null, ref } = payloadOf('event_data', event)
-  const large = ref && { kept: await kept.addStored(ref) }
+  const large = ref && { kept: await kept.addInput(ref) }
   if (event.event_type === CALL && plan.run_type === 'call') {
     const args = (data as { args?: unknown } | null)?.args
     return { kind: 'args', args: Array.isArray(args) ? args : [], ...large }
@@ -85,7 +85,7 @@ const ofRequest = async (
   const { input } = event
   if (!input) return { kind: 'args', args: [] }
   if (input.kind === 'args' && input.value_ref)
-    return { kind: 'args', args: [], kept: await kept.addStored(input.value_ref) }
+    return { kind: 'args', args: [], kept: await kept.addInput(input.value_ref) }
   const value = await payloads.load(payloadOf('value', input))
   switch (input.kind) {
     case 'args':
@@ -97,7 +97,7 @@ const ofRequest = async (
           keyring,
           env_id: envIdOf(requested),
         }),
-        ...(input.body_ref && { kept: await kept.addStored(input.body_ref) }),
+        ...(input.body_ref && { kept: await kept.addInput(input.body_ref) }),
       }
     case 'tick':
       return {

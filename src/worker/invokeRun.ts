@@ -31,7 +31,8 @@ export interface InvokeDeps extends ExecutionDeps {
 
 /**
  * Gives a run to a child, serves its host calls, and returns its outcome. Throws if the run cannot begin, and at once if it
- * is cancelled or returned meanwhile: it may be claimed here again, also while an engine does not answer.
+ * is cancelled or returned meanwhile: it may be claimed here again, also while an engine does not answer. Throws also if an outage
+ * withholds the input from the child.
  */
 export const invokeRun = async (
   deps: InvokeDeps,
@@ -62,7 +63,7 @@ export const invokeRun = async (
   const withoutInsideOf = (error: unknown): never => {
     throw withoutInside(error, { run_id: plan.run_id, signal, logger: deps.logger })
   }
-  return runtime.invoke({
+  const outcome = await runtime.invoke({
     build,
     run: {
       run_id: plan.run_id,
@@ -88,7 +89,7 @@ export const invokeRun = async (
     onStart: () => {
       execution.hasBegun = true
       deps.meter.started(execution.claimedAt)
-      deps.outage.over(signal)
+      if (!kept.hasInput) deps.outage.over(signal)
     },
     timeoutMs: plan.timeout ?? deps.runTimeoutMs,
     alone: (plan.lost_with_process ?? 0) >= SHARED_LOSSES,
@@ -107,7 +108,16 @@ export const invokeRun = async (
     },
     onLog: (line) => output.write(line),
   })
+  if (isUnfed(outcome, kept)) {
+    execution.hasBegun = false
+    throw kept.outage
+  }
+  return outcome
 }
+
+/** The child ended the run because an outage withheld its input, without which the function is not called. */
+const isUnfed = (outcome: Outcome, { outage }: KeptPayloads): boolean =>
+  outage !== undefined && outcome.status === 'failed' && outcome.error.code === 'unavailable'
 
 /** Content in host calls takes memory of the organization, because all runs may ask for it at once. */
 const whileHolding = (

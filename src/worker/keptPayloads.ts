@@ -1,5 +1,5 @@
 import type { Payloads } from '../content/payloads.ts'
-import { AppError } from '../errors.ts'
+import { AppError, isRetryable } from '../errors.ts'
 import { KeptJson } from '../events/rawJson.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 
@@ -13,6 +13,8 @@ const CHUNK_BYTES = 1 << 20
 export class KeptPayloads {
   readonly #payloads: Payloads
   readonly #refs: PayloadRef[] = []
+  readonly #input = new Set<PayloadRef>()
+  #outage: unknown
 
   constructor(payloads: Payloads) {
     this.#payloads = payloads
@@ -22,16 +24,31 @@ export class KeptPayloads {
     return new KeptJson(this.#refs.push(ref) - 1, ref.size)
   }
 
-  /** The same for a payload that is stored. Rejects with `LostBlob`, or with `not_found` if it has expired. */
-  async addStored(ref: PayloadRef): Promise<KeptJson> {
+  /** The same for a payload of the input, which is stored. Rejects with `LostBlob`, or with `not_found` if it has expired. */
+  async addInput(ref: PayloadRef): Promise<KeptJson> {
     await this.#payloads.demandStored(ref)
+    this.#input.add(ref)
     return this.add(ref)
+  }
+
+  get hasInput(): boolean {
+    return this.#input.size > 0
+  }
+
+  /** The outage that withheld a chunk of the input; undefined: none did. */
+  get outage(): unknown {
+    return this.#outage
   }
 
   /** Returns a chunk as base64. Rejects with `bad_request` for a value that the run was not given. */
   async read(handle: number, from: number): Promise<string> {
     const ref = this.#refs[handle]
     if (!ref) throw new AppError('bad_request', `handle: expected that of a value of this run, got ${handle}`)
-    return (await this.#payloads.read(ref, from, CHUNK_BYTES)).toString('base64')
+    try {
+      return (await this.#payloads.read(ref, from, CHUNK_BYTES)).toString('base64')
+    } catch (error) {
+      if (this.#input.has(ref) && isRetryable(error)) this.#outage = error
+      throw error
+    }
   }
 }

@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { pathOf } from '../../src/adapters/embedded/blobFiles.ts'
+import { AppError } from '../../src/errors.ts'
 import { payloadFields } from '../../src/events/payload.ts'
 import type { PayloadRef } from '../../src/events/scalars.ts'
 import type { RunInput } from '../../src/events/run.ts'
@@ -111,6 +112,24 @@ for (const [name, given] of Object.entries({ tick, webhookHead, webhookBody, arg
       assert.is(warnings.length, 1)
       await close()
     })
+
+for (const [name, given] of Object.entries({ webhookBody, args, event }))
+  inputs(`(${name}) cannot be read when its process asks for it waits, and uses no attempt`, async () => {
+    const real = await open()
+    const { node, worker, warnings, isOver, close } = real
+    const { run, ref } = await given(real)
+    const { get } = node.blobs
+    let refusals = 3
+    node.blobs.get = (key, range) => {
+      if (key !== ref.key || refusals-- <= 0) return get(key, range)
+      return Promise.reject(new AppError('unavailable', `No answer for ${key}`))
+    }
+    await worker.take(run)
+    await isOver(run.plan.stream_id)
+    assert.equal(warnings, [`No answer for ${ref.key}`])
+    assert.ok(refusals < 0)
+    await close()
+  })
 
 const errorOf = async ({ node, lastOf }: Real, stream_id: string) => {
   await until(async () => (await lastOf(stream_id)) === 'RunFailed')
