@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import { jsonPieces, type StoredJson } from '../events/rawJson.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import { type Content, openSection } from './blobContent.ts'
@@ -15,13 +14,9 @@ export const openJson = async (blobs: Pick<Blobs, 'get'>, value: unknown): Promi
   let size = 0
   try {
     for (const piece of jsonPieces(value)) {
-      const bytes = Buffer.isBuffer(piece) ? piece.length : piece.to - piece.from
-      size += bytes
-      parts.push(
-        Buffer.isBuffer(piece)
-          ? piece
-          : await openSection(blobs, { key: piece.key, from: piece.from, bytes }),
-      )
+      const part = Buffer.isBuffer(piece) ? piece : await openStored(blobs, piece)
+      size += Buffer.isBuffer(part) ? part.length : part.size
+      parts.push(part)
     }
   } catch (error) {
     close()
@@ -40,8 +35,5 @@ export const openJson = async (blobs: Pick<Blobs, 'get'>, value: unknown): Promi
 }
 
 /** Opens a value in the blobs as its JSON. */
-export const opened = async (blobs: Pick<Blobs, 'get'>, { key, from, to }: StoredJson): Promise<Readable> => {
-  const stream = await blobs.get(key, { from, to: to - 1 })
-  stream.on('error', () => {}) // reported where it is read
-  return stream
-}
+export const openStored = (blobs: Pick<Blobs, 'get'>, { key, from, to }: StoredJson): Promise<Content> =>
+  openSection(blobs, { key, from, bytes: to - from })

@@ -1,9 +1,8 @@
-import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import type { StoredJson } from '../events/rawJson.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { Content } from './blobContent.ts'
-import { opened } from './jsonContent.ts'
+import { openStored } from './jsonContent.ts'
 
 /** Converts the parts of a text to the bytes that are sent. Throws if the text cannot be converted. */
 export type Convert = (parts: AsyncIterable<string>) => AsyncIterable<Buffer>
@@ -17,16 +16,16 @@ export const openText = async (
   stored: StoredJson,
   convert: Convert,
 ): Promise<Content & { readonly start: string }> => {
-  const { start, size } = await measured(await opened(blobs, stored), convert)
-  const source = await opened(blobs, stored)
-  return { start, size, chunks: convert(textParts(source)), close: () => source.destroy() }
+  const { start, size } = await measured(await openStored(blobs, stored), convert)
+  const { chunks, close } = await openStored(blobs, stored)
+  return { start, size, chunks: convert(textParts(chunks)), close }
 }
 
-const measured = async (source: Readable, convert: Convert) => {
+const measured = async ({ chunks, close }: Content, convert: Convert) => {
   let start = ''
   let size = 0
   const noted = async function* () {
-    for await (const part of textParts(source)) {
+    for await (const part of textParts(chunks)) {
       if (start === '') start = part
       yield part
     }
@@ -35,7 +34,7 @@ const measured = async (source: Readable, convert: Convert) => {
     for await (const bytes of convert(noted())) size += bytes.length
     return { start, size }
   } finally {
-    source.destroy()
+    close()
   }
 }
 

@@ -32,6 +32,19 @@ for (const json of [ESCAPED, '""', '"x"', String.raw`"\\"`, String.raw`"\""`, '[
     }
   })
 
+content('is refused before it is sent if its blob is shorter than it was', async () => {
+  const json = JSON.stringify('x'.repeat(1000))
+  await blobs.put('cut', Buffer.from(json.slice(0, 500)))
+  const refusal = await openText(
+    blobs,
+    new StoredJson({ key: 'cut', size: json.length }),
+    async function* (parts) {
+      for await (const part of parts) yield Buffer.from(part)
+    },
+  ).catch((error: unknown) => error)
+  assert.match(String(refusal), 'The blob cut is damaged: expected 1002 bytes, got 500')
+})
+
 content('leaves no file open when it cannot be converted, or is closed before it is read', async () => {
   await blobs.put('large', Buffer.from(JSON.stringify('x'.repeat(200_000))))
   const stored = new StoredJson({ key: 'large', size: 200_002 })
