@@ -6,7 +6,7 @@ import { AppError, isAppError } from '../errors.ts'
 import { AHEAD_BYTES, type Reservation } from './fileQuota.ts'
 import type { Payload } from '../events/payload.ts'
 import { jsonBytes, RawJson, StoredJson } from '../events/rawJson.ts'
-import { type Content, openSection } from './blobContent.ts'
+import { type Content, openSection, type Section } from './blobContent.ts'
 import { openJson } from './jsonContent.ts'
 import { LostBlob } from './lostBlob.ts'
 import { listBytes, parseList, sha256Of } from './jsonList.ts'
@@ -151,8 +151,7 @@ export class Payloads {
   async read({ key, size }: PayloadRef, from: number, bytes: number): Promise<Buffer> {
     const wanted = Math.min(bytes, size - from)
     if (wanted <= 0) return Buffer.alloc(0)
-    const { chunks } = await openSection(this.#reading, { key, from, bytes: wanted })
-    return buffer(chunks)
+    return this.#bytes({ key, from, bytes: wanted })
   }
 
   /** Returns a payload that remains in the blobs if it is large. */
@@ -172,13 +171,13 @@ export class Payloads {
 
   /** Loads the fields of an object; large ones remain text. */
   async loadLoosely({ value, ref }: Payload): Promise<unknown> {
-    return ref ? new RawJson(await buffer(await this.#get(ref.key))).loose : (value ?? null)
+    return ref ? new RawJson(await this.#bytes({ key: ref.key, bytes: ref.size })).loose : (value ?? null)
   }
 
   /** Reads the fields of an object in the blobs; large ones remain there. Any other value remains there as a whole. */
   async fieldsOf(stored: StoredJson): Promise<unknown> {
     const { key, from, to } = stored
-    const whole = new RawJson(await buffer(await this.#get(key, { from, to: to - 1 })))
+    const whole = new RawJson(await this.#bytes({ key, from, bytes: to - from }))
     const { loose } = whole
     if (loose === whole) return stored
     return Object.fromEntries(
@@ -216,6 +215,11 @@ export class Payloads {
     const damage = damageOf(ref, bytes, await sha256Of(bytes))
     if (damage !== null) throw new AppError('internal_server_error', damage)
     return parseList(bytes)
+  }
+
+  /** Rejects with `LostBlob` if the blob is shorter or longer than it was. */
+  async #bytes(section: Section): Promise<Buffer> {
+    return buffer((await openSection(this.#reading, section)).chunks)
   }
 
   async #get(key: string, range?: { from: number; to?: number }): Promise<Readable> {
