@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Blobs } from '../ports/blobs.ts'
 import { LostBlob } from './lostBlob.ts'
 
@@ -16,12 +17,14 @@ export interface Section {
   readonly key: string
   readonly from?: number
   readonly bytes: number
+  /** Hex SHA-256 of these bytes, if it is known. */
+  readonly sha256?: string
 }
 
 /**
- * Opens a section of a blob. Rejects with `not_found` before anything is read. Reading fails with `LostBlob` at the end of a shorter
- * blob, and before the part with which it is longer: a reply that has announced its length would never end, or would continue
- * within the next reply.
+ * Opens a section of a blob. Rejects with `not_found` before anything is read. Reading fails with `LostBlob` before the last part of
+ * other bytes, and at the end of too few: a reply that has announced its length would never end, or would continue within the
+ * next reply, or pass for complete.
  */
 export const openSection = async (blobs: Pick<Blobs, 'get'>, section: Section): Promise<Content> => {
   const { key, from, bytes } = section
@@ -34,15 +37,20 @@ export const openSection = async (blobs: Pick<Blobs, 'get'>, section: Section): 
   }
 }
 
-async function* whole(content: AsyncIterable<Buffer>, { key, bytes }: Section): AsyncGenerator<Buffer> {
+async function* whole(
+  content: AsyncIterable<Buffer>,
+  { key, bytes, sha256 }: Section,
+): AsyncGenerator<Buffer> {
+  const hash = sha256 === undefined ? null : createHash('sha256')
   let got = 0
   for await (const chunk of content) {
     got += chunk.length
-    if (got > bytes) throw damaged(key, bytes, 'more')
+    if (got > bytes) throw damaged(key, `expected ${bytes} bytes, got more`)
+    hash?.update(chunk)
+    if (got === bytes && hash && hash.digest('hex') !== sha256) throw damaged(key, 'its bytes have changed')
     yield chunk
   }
-  if (got < bytes) throw damaged(key, bytes, got)
+  if (got < bytes) throw damaged(key, `expected ${bytes} bytes, got ${got}`)
 }
 
-const damaged = (key: string, bytes: number, got: number | 'more'): LostBlob =>
-  new LostBlob(`The blob ${key} is damaged: expected ${bytes} bytes, got ${got}`)
+const damaged = (key: string, how: string): LostBlob => new LostBlob(`The blob ${key} is damaged: ${how}`)

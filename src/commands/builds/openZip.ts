@@ -1,5 +1,4 @@
-import { openSection } from '../../content/blobContent.ts'
-import type { Content } from '../../content/blobContent.ts'
+import { type Content, openSection } from '../../content/blobContent.ts'
 import { LostBlob } from '../../content/lostBlob.ts'
 import { isAppError } from '../../errors.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
@@ -12,10 +11,10 @@ import { buildFor } from './buildFor.ts'
  */
 export const openZip = async (
   deps: Pick<CommandDeps, 'blobs' | 'views'>,
-  { project_id, build_id, storage_path: key, size: bytes }: BuildDoc,
+  { project_id, build_id, storage_path: key, size: bytes, hash: sha256 }: BuildDoc,
 ): Promise<Content> => {
   try {
-    return await openSection(deps.blobs, { key, bytes })
+    return await openSection(deps.blobs, { key, bytes, sha256 })
   } catch (error) {
     if (!isAppError(error, 'not_found')) throw error
     await buildFor(deps, project_id, build_id)

@@ -1,5 +1,5 @@
-import { openSection } from '../../content/blobContent.ts'
-import type { Content } from '../../content/blobContent.ts'
+import { type Content, openSection } from '../../content/blobContent.ts'
+import { hashIn } from '../../content/etag.ts'
 import type { File } from '../../events/file.ts'
 import type { CommandDeps } from '../deps.ts'
 
@@ -9,10 +9,11 @@ import type { CommandDeps } from '../deps.ts'
  */
 export const readFile = (
   { blobs }: Pick<CommandDeps, 'blobs'>,
-  { key, size }: Pick<File, 'key' | 'size'>,
+  { key, size, etag }: Pick<File, 'key' | 'size' | 'etag'>,
   range?: { from: number; to: number },
-): Promise<Content> =>
-  openSection(
-    blobs,
-    range ? { key, from: range.from, bytes: range.to - range.from + 1 } : { key, bytes: size },
-  )
+): Promise<Content> => {
+  if (range && (range.from > 0 || range.to < size - 1))
+    return openSection(blobs, { key, from: range.from, bytes: range.to - range.from + 1 })
+  const sha256 = hashIn(etag)
+  return openSection(blobs, { key, bytes: size, ...(sha256 !== undefined && { sha256 }) })
+}
