@@ -22,9 +22,9 @@ export interface Section {
 }
 
 /**
- * Opens a section of a blob. Rejects with `not_found` before anything is read. Reading fails with `LostBlob` before the last part of
- * other bytes, and at the end of too few: a reply that has announced its length would never end, or would continue within the
- * next reply, or pass for complete.
+ * Opens a section of a blob. Rejects with `not_found` before anything is read. Reading fails with `LostBlob` for fewer or other
+ * bytes before `bytes` of them were yielded, and for more bytes before any further one. Otherwise a reply that has announced its length
+ * would never end, would pass for complete, or would continue within the next reply.
  */
 export const openSection = async (blobs: Pick<Blobs, 'get'>, section: Section): Promise<Content> => {
   const { key, from, bytes } = section

@@ -11,6 +11,7 @@ import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { any, dump, life, newEvents, projecting, withWriter } from './projectedNames.ts'
+import { requestedRun, startedRun } from './waitingRun.ts'
 
 const rule = suite('the checkpoints of before the grace')
 
@@ -76,32 +77,13 @@ const idsIn = async (readModels: ReadModels, spec: Projection): Promise<string[]
   return (await Array.fromAsync(writer.entries())).map(([id]) => id).sort()
 }
 
-const plan = (run_id: string) =>
-  ({
-    run_id,
-    stream_id: 's',
-    run_type: 'schedule',
-    build_id: 'b',
-    project_id: 'p',
-    project_name: 'shop',
-    target: { ns: 'orders', var: 'nightly' },
-    attempt: 1,
-  }) as const
-const requested = (run_id: string): DomainEvent => ({ type: 'RunRequested', ...plan(run_id) })
-const started = (run_id: string): DomainEvent => ({
-  type: 'RunStarted',
-  ...plan(run_id),
-  worker_id: 'w',
-  start_time: '2026-05-01T10:00:00.000Z',
-})
-
 projector('a run that waited leaves nothing behind', async ({ store, readModels, run }) => {
   const spec: Projection = waitingRuns
   const projector = new Projector(spec, { readModels, store, forgetting })
   void run(projector)
-  await store.append('s', newEvents([requested('r-1'), requested('r-2')]), 'none')
+  await store.append('s', newEvents([requestedRun('r-1'), requestedRun('r-2')]), 'none')
   await projector.reach(await store.head())
-  await store.append('s', newEvents([started('r-1')]), 1)
+  await store.append('s', newEvents([startedRun('r-1')]), 1)
   await projector.reach(await store.head())
   await until(async () => (await idsIn(readModels, spec)).join() === 'r-2')
 })
@@ -189,7 +171,7 @@ projector('a server forgets only removals that may come back', async ({ store, r
   const keeping = onServer(any)
   const forgets = onServer(waitingRuns)
   await store.append('p-0', newEvents([...life('p-0', 0), deleted('p-0')]), 'none')
-  await store.append('s', newEvents([requested('r-1')]), 'none')
+  await store.append('s', newEvents([requestedRun('r-1')]), 'none')
   for (const { projector } of [keeping, forgets]) await projector.reach(await store.head())
   await until(() => forgets.seen.forgotten > 0)
   assert.equal(keeping.seen, { forgotten: 0, refusesLate: new Set([false]) })

@@ -1,25 +1,16 @@
 import * as assert from 'uvu/assert'
-import type { DomainEvent, EventOf } from '../../src/events/index.ts'
+import type { DomainEvent } from '../../src/events/index.ts'
 import type { Projection } from '../../src/projections/projection.ts'
 import { Projector } from '../../src/projections/projector.ts'
 import { waitingRuns } from '../../src/projections/waitingRuns.ts'
 import { suite } from '../support/suite.ts'
 import { newEvents, projecting } from './projectedNames.ts'
 import { beginsWith, docsAfter } from './recorded.ts'
+import { requestedRun, startedRun } from './waitingRun.ts'
 
 const now = '2026-05-01T10:00:00.000Z'
-const plan = {
-  run_id: 'run',
-  stream_id: 's',
-  run_type: 'schedule',
-  build_id: 'b',
-  project_id: 'p',
-  project_name: 'shop',
-  target: { ns: 'orders', var: 'nightly' },
-  attempt: 1,
-} as const
-const requested: EventOf<'RunRequested'> = { type: 'RunRequested', ...plan }
-const started: EventOf<'RunStarted'> = { type: 'RunStarted', ...plan, worker_id: 'w', start_time: now }
+const requested = requestedRun('run')
+const started = startedRun('run')
 const ending = {
   run_id: 'run',
   stream_id: 's',

@@ -8,6 +8,7 @@ import { type Rows, rows } from '../sqlite.ts'
 import { type Commits, eachCommitted } from './commits.ts'
 import { columnName, quoted } from './columns.ts'
 import { Counts } from './counts.ts'
+import { forgettingIn } from './forgetting.ts'
 
 /** A row for the check of a write: its id, the cursor of its last write, whether it was removed, its indexed fields. */
 type Row = [rowid: number, cursor: string, gone: 0 | 1, ...fields: Column[]]
@@ -22,12 +23,6 @@ const AFTER_TIMED = 'g'
 
 /** Documents that are written between two looks at the clock. */
 const WRITES_PER_LOOK = 16
-
-/** Removals that are forgotten in one commit. */
-const FORGOTTEN = 100
-
-/** The most rows of an existing table that gets the index of removals, so that no start waits long for it. */
-const INDEXED_ROWS = 100_000
 
 /** The same page with a smaller offset, if the counts can skip documents. */
 const nearer = (query: Query, counts: Counts): Query => {
@@ -137,25 +132,10 @@ export class Table {
     this.#replace = db.prepare(`UPDATE ${this.#name} SET cursor = ?, gone = ?, doc = ?${assigned} ${at}`)
     this.#delete = db.prepare(`DELETE FROM ${this.#name} ${at}`)
     this.#mark = db.prepare(`INSERT INTO ${this.#name} (rowid, id, cursor, gone) VALUES (?, ?, ?, 1)`)
-    this.#forget = this.#forgetting(name)
+    this.#forget = forgettingIn(db, name)
     this.#checkpoint = db.prepare('SELECT checkpoint FROM collections WHERE name = ? AND version = ?')
     this.#advance = db.prepare(`UPDATE collections SET checkpoint = ?1
       WHERE name = ?2 AND version = ?3 AND (checkpoint IS NULL OR checkpoint < ?1)`)
-  }
-
-  /** A large table of an earlier version has no index of removals: they are forgotten with a rebuild. */
-  #forgetting(table: string): StatementSync | undefined {
-    const name = `${table}__removals`
-    const index = quoted(name)
-    const indexes = rows<[name: string]>(this.db.prepare('SELECT name FROM pragma_index_list(?)')).all(table)
-    if (!indexes.some(([known]) => known === name)) {
-      const sql = `SELECT max(rowid) FROM ${this.#name}`
-      const [last] = rows<[number | null]>(this.db.prepare(sql)).get() ?? []
-      if ((last ?? 0) > INDEXED_ROWS) return undefined
-      this.db.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${this.#name} (cursor) WHERE gone = 1`)
-    }
-    return this.db.prepare(`DELETE FROM ${this.#name} WHERE rowid IN
-      (SELECT rowid FROM ${this.#name} INDEXED BY ${index} WHERE gone = 1 AND cursor <= ? LIMIT ${FORGOTTEN})`)
   }
 
   createIndexes(before: () => void): void {
