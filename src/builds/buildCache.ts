@@ -230,7 +230,10 @@ export class BuildCache {
     for (const hash of this.#shares.surplus(isUsed)) await this.#remove(cacheDir, hash)
   }
 
-  /** The folder loses its name in one step, so that no child starts on half of it. */
+  /**
+   * The folder loses its name in one step, so that no child starts on half of it. A power cut must not return the name to what
+   * is left of its files.
+   */
   async #remove(cacheDir: string, hash: string): Promise<void> {
     const gone = join(cacheDir, 'tmp', newId())
     try {
@@ -238,6 +241,7 @@ export class BuildCache {
     } catch {
       return // it is not unpacked
     }
+    await syncFolder(join(cacheDir, 'builds'))
     await rm(gone, { recursive: true, force: true })
   }
 
@@ -252,6 +256,7 @@ export class BuildCache {
   async #prepare(): Promise<string> {
     await mkdir(join(this.#deps.cacheDir, 'builds'), { recursive: true })
     const cacheDir = await realpath(this.#deps.cacheDir)
+    await syncFolder(join(cacheDir, 'builds')) // else a name that an earlier process removed may return to what is left
     await rm(join(cacheDir, 'tmp'), { recursive: true, force: true }) // C2
     await mkdir(join(cacheDir, 'tmp'))
     await this.#removeUnsynced(cacheDir)
@@ -269,7 +274,6 @@ export class BuildCache {
       const [hash = ''] = name.split('.')
       if (HASH.test(hash)) await this.#remove(cacheDir, hash)
     }
-    await syncFolder(join(cacheDir, 'builds')) // the folders must not return without their marks
     for (const name of names) await rm(join(marks, name), { force: true })
   }
 

@@ -98,7 +98,13 @@ if (problem !== null) {
   durability('an unpacked build is whole or is not there, although only names survive', async () => {
     const program = await recordProgram('unpackedBuild')
     const isOfMark = (change: Change) => isEntryChange(change) && /^[0-9a-f]{64}\./.test(change.name)
-    const patterns = [isEntryChange, (change: Change) => isEntryChange(change) && !isOfMark(change)]
+    const isRemovalOfBuild = (change: Change) =>
+      isEntryChange(change) && change.to === null && /^[0-9a-f]{64}$/.test(change.name)
+    const patterns = [
+      isEntryChange,
+      (change: Change) => isEntryChange(change) && !isOfMark(change),
+      (change: Change) => isEntryChange(change) && !isRemovalOfBuild(change),
+    ]
     const disk = program.newDisk()
     let seen = 0
     for (const step of program.steps) {

@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BuildCache } from '../../../src/builds/buildCache.ts'
+import { until } from '../../support/until.ts'
 import { zipBuild } from '../../support/zipBuild.ts'
 import { acknowledge } from './acknowledge.ts'
 
@@ -23,3 +24,5 @@ writeFileSync(zip, bytes)
 const build = { env_id: 'e', project_id: 'p', build_id: 'b', hash }
 await cache.admit(build, zip, () => Promise.resolve({ ok: true }))
 acknowledge(hash)
+await until(() => readdirSync(join(root, 'cache', 'unsynced')).length === 0)
+await cache.forget(hash)
