@@ -4,7 +4,7 @@ import type { Recorded } from '../../src/events/event.ts'
 import type { FileImage, Image } from './cut.ts'
 import { below, type Disk } from './disk.ts'
 import type { Ledger } from './ledger.ts'
-import type { FileNode } from './nodes.ts'
+import type { FileNode, Node } from './nodes.ts'
 import type { Operation } from './operations.ts'
 
 /** Facts that name content before it is stored. */
@@ -53,13 +53,21 @@ export class BlobRules {
     this.#marks = join(cacheDir, 'unsynced')
   }
 
+  /** Notes the blobs that a power cut had left before the first life. */
+  noteAll(disk: Disk): void {
+    for (const [path, node] of disk.all()) if (path.startsWith(this.#objects)) this.#noteAt(path, node)
+  }
+
   /** Notes a blob that has got its place. */
   note(disk: Disk, operation: Operation): void {
     if (operation.kind !== 'rename' || !operation.to.startsWith(this.#objects)) return
-    const node = disk.at(operation.to)
+    this.#noteAt(operation.to, disk.at(operation.to))
+  }
+
+  #noteAt(path: string, node: Node | null): void {
     if (node?.kind !== 'file') return
-    const versions = this.#versions.get(operation.to) ?? new Set()
-    this.#versions.set(operation.to, versions.add(digestOf(node.volatile.bytes)))
+    const versions = this.#versions.get(path) ?? new Set()
+    this.#versions.set(path, versions.add(digestOf(node.volatile.bytes)))
   }
 
   problemOf(state: State, ledger: Ledger): string | null {

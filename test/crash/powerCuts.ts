@@ -81,6 +81,7 @@ export const checkPowerCuts = async (asked: Asked): Promise<Checked> => {
   const findings: Finding[] = []
   let [states, services] = [0, 0]
   const disk = diskOf(recording)
+  rules.noteAll(disk)
 
   const check = async (state: State, number: number, { dropped, image }: Cut): Promise<void> => {
     const dir = join(work, `state-${number}`)

@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto'
-import { type Build, type BuildUpload, type Event, formOf, type Webhook } from '../support/build.ts'
+import {
+  type Build,
+  type BuildUpload,
+  type Event,
+  formOf,
+  type Project,
+  type Webhook,
+} from '../support/build.ts'
 import { until } from '../support/until.ts'
 import { zipBuild } from '../support/zipBuild.ts'
 import { accepted, acknowledge, asOperator, dataOf, type Target, type Writer } from './client.ts'
@@ -67,17 +74,27 @@ export const webhooks = (ledger: Ledger, name: string): Writer => {
 export const callHook = async (target: Target, path: string, body: unknown) =>
   accepted(target, 'POST', `${target.api.url}${await hookPath(target, path)}`, { body })
 
-/** Tokens are derived, so a path remains valid for the life of a data directory. */
+/** Tokens are derived, so a path remains valid for the life of a project. A power cut may have undone its creation. */
 const hookPaths = new Map<string, string>()
-const hookPath = async ({ api }: Target, path: string): Promise<string> => {
-  const known = hookPaths.get(api.key + path)
+const hookPath = async (target: Target, path: string): Promise<string> => {
+  const key = `${await projectIdOf(target)} ${path}`
+  const known = hookPaths.get(key)
   if (known !== undefined) return known
-  const { data } = await api.page<Webhook>(`/projects/${PROJECT}/webhooks?limit=100`)
+  const { data } = await target.api.page<Webhook>(`/projects/${PROJECT}/webhooks?limit=100`)
   const found = data.find((webhook) => webhook.path === path)
   if (!found) throw new Error(`Expected the webhook ${path}`)
   const { pathname } = new URL(found.url)
-  hookPaths.set(api.key + path, pathname)
+  hookPaths.set(key, pathname)
   return pathname
+}
+
+const projectIds = new WeakMap<Target, string>()
+const projectIdOf = async (target: Target): Promise<string> => {
+  const known = projectIds.get(target)
+  if (known !== undefined) return known
+  const { project_id } = dataOf<Project>(await accepted(target, 'GET', `/projects/${PROJECT}`))
+  projectIds.set(target, project_id)
+  return project_id
 }
 
 export const sha256 = (content: string | Uint8Array): string =>
