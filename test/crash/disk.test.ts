@@ -52,6 +52,15 @@ model('keeps the name of a file in a synced folder, but not its bytes (D2)', () 
   assert.equal(filesOf(disk, nothing), { '/d': null, '/d/a': '' })
 })
 
+model('does not create a file again that is opened while it is removed', () => {
+  const disk = diskAfter(open(1, '/d/a'), open(2, '/d'), sync(2))
+  disk.take({ type: 'begin', id: 10, operation: { kind: 'remove', path: '/d/a' } })
+  disk.take({ type: 'begin', id: 11, operation: open(3, '/d/a') })
+  disk.take({ type: 'end', id: 11 })
+  disk.take({ type: 'end', id: 10 })
+  assert.equal(filesOf(disk, everything), { '/d': null })
+})
+
 model('does not count a write that began before a sync and returned after it (D1)', () => {
   const disk = diskAfter(open(1, '/d/a'), open(2, '/d'), sync(2))
   disk.take({ type: 'begin', id: 10, operation: write(1, 'late') })

@@ -95,7 +95,7 @@ export class Disk {
     switch (operation.kind) {
       case 'open': {
         const { handle, path, truncates } = operation
-        const known = this.at(path)
+        const known = this.at(path) ?? this.#beingRemoved(path)
         if (known) {
           this.#handles.set(handle, known)
           return truncates && known.kind === 'file' ? [this.#changeFile(known, { size: 0 })] : []
@@ -178,6 +178,18 @@ export class Disk {
     begin(change)
     this.#pending.add(change)
     return change
+  }
+
+  /** The node whose name a call removes that has not returned: an open in the same moment may still find it. */
+  #beingRemoved(path: string): Node | null {
+    const folder = this.at(dirname(path))
+    const removed = [...this.#inProgress.values()]
+      .flat()
+      .find(
+        (change) =>
+          isEntryChange(change) && change.of === folder && change.name === basename(path) && !change.to,
+      )
+    return removed && isEntryChange(removed) ? removed.before : null
   }
 
   #existing(path: string): Node {
