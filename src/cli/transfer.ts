@@ -117,7 +117,7 @@ export const transferCommands: readonly CliCommand[] = [
           json: { file, key_file: keyFile, env_id, ...end, api_keys },
           text:
             `${file} contains ${counted(end.facts, 'fact')} and ${counted(end.blobs, 'blob')} of ${args.ENV}; its transfer key is in ${keyFile}\n` +
-            (api_keys.length > 0 ? `API keys are not in it: ${onOneLine(api_keys.join(', '))}\n` : ''),
+            (api_keys.length > 0 ? `Its API keys are not exported: ${onOneLine(api_keys.join(', '))}\n` : ''),
         }
       } catch (error) {
         if (isKeyNew) rmSync(keyFile, { force: true })
