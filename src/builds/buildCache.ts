@@ -111,7 +111,9 @@ export class BuildCache {
 
   /** Creates an empty folder for the files of a build. */
   async newFolder(): Promise<TemporaryFolder> {
-    const path = join(await this.#open(), 'tmp', newId())
+    const cacheDir = await this.#open()
+    await makeFolders(cacheDir)
+    const path = join(cacheDir, 'tmp', newId())
     const folder = {
       path,
       files: join(path, 'files'),
@@ -267,8 +269,8 @@ export class BuildCache {
   /** Removes the folders whose files an earlier process did not make durable (C1). */
   async #removeUnsynced(cacheDir: string): Promise<void> {
     const marks = join(cacheDir, UNSYNCED)
-    await mkdir(marks, { recursive: true })
-    await syncFolder(cacheDir) // a mark is durable only with its folder
+    await makeFolders(cacheDir)
+    await syncFolder(cacheDir) // an earlier process may have made them without a sync
     const names = await readdir(marks)
     for (const name of names) {
       const [hash = ''] = name.split('.')
@@ -315,6 +317,12 @@ export class BuildCache {
       return this.#deps.blobs.get(oldBuildKey(build.hash))
     }
   }
+}
+
+/** Makes the folders of a cache again that something has removed, such as a clean-up of temporary files. */
+const makeFolders = async (cacheDir: string): Promise<void> => {
+  for (const name of ['builds', UNSYNCED])
+    if (await mkdir(join(cacheDir, name), { recursive: true })) await syncFolder(cacheDir) // a mark is durable only with its folder
 }
 
 /** The error of a build whose zip the blobs do not return as it was stored: they may return it later. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { TaskChild, type TaskChildStart } from '../sandbox/taskChild.ts'
 import type { TemporaryFolder } from './buildCache.ts'
 
@@ -43,7 +44,8 @@ export class NextChild {
     if (!ready) return undefined
     this.#ready = undefined
     clearTimeout(this.#timer)
-    if (ready.child.usable) return ready
+    if (ready.child.usable && existsSync(ready.folder.files)) return ready // something may have removed the cache
+    ready.child.kill()
     void ready.folder.remove()
     return undefined
   }

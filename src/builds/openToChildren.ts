@@ -7,7 +7,7 @@ const AT_A_TIME = 8
 
 /**
  * Lets children with users of their own read an unpacked build, also under a strict umask. They can enter the folders
- * above it, up to the cache, but not list them.
+ * above it, up to the cache, and the one that it moves to, but not list them.
  */
 export const openToChildren = async (
   dir: string,
@@ -16,6 +16,7 @@ export const openToChildren = async (
 ): Promise<void> => {
   for (let above = dirname(dir); !relative(cacheDir, above).startsWith('..'); above = dirname(above))
     await chmod(above, 0o711)
+  await chmod(join(cacheDir, 'builds'), 0o711) // it may be new, because something has removed the cache
   const folders = new Set([dir])
   for (const file of files) {
     const segments = file.split('/').slice(0, -1)

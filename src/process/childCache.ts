@@ -50,8 +50,18 @@ export const openChildCache = (dataDir: string, root: string = ROOT): string => 
     mkdirSync(path, { recursive: true })
     chmodSync(path, 0o711) // also under a strict umask
   }
-  writeFileSync(join(dir, OWNER), real, { mode: 0o600 })
+  name(dir, real)
   return dir
+}
+
+/** Names the owner of a cache. Other services that start, and a power cut, find the whole name or none. */
+const name = (dir: string, owner: string): void => {
+  const file = join(dir, OWNER)
+  if (existsSync(file) && readFileSync(file, 'utf8') === owner) return
+  const temporary = `${file}.${newId()}`
+  writeFileSync(temporary, owner, { mode: 0o600 })
+  syncFileNow(temporary)
+  renameSync(temporary, file)
 }
 
 /** Another user may have created a directory or a link with this name first. */
@@ -65,7 +75,9 @@ const removeAbandoned = (root: string): void => {
     const dir = join(root, name)
     try {
       if (!name.startsWith(PREFIX) || !isOwn(dir)) continue
-      if (!existsSync(readFileSync(join(dir, OWNER), 'utf8'))) rmSync(dir, { recursive: true, force: true })
+      const owner = readFileSync(join(dir, OWNER), 'utf8')
+      // An empty name is no proof: a build before this one wrote it in two steps.
+      if (owner !== '' && !existsSync(owner)) rmSync(dir, { recursive: true, force: true })
     } catch {
       // it has no owner, or another service removes it too
     }

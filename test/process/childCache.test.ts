@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { isOpenToAll, nodeForAll, openChildCache } from '../../src/process/childCache.ts'
@@ -31,6 +41,20 @@ cache('is removed when its data directory no longer exists', () => {
   rmSync(data, { recursive: true })
   openChildCache(tempDir(), root)
   assert.equal([existsSync(gone), existsSync(kept)], [false, true])
+})
+
+cache('stays when its owner is not written yet, and keeps the file with the name of its owner', () => {
+  const [root, data] = [tempDir(), tempDir()]
+  const dir = openChildCache(data, root)
+  const file = join(dir, 'data-dir')
+  const { ino } = statSync(file)
+  openChildCache(data, root)
+  assert.is(statSync(file).ino, ino)
+  writeFileSync(file, '') // a power cut, or another service that starts at the same time
+  openChildCache(tempDir(), root)
+  assert.ok(existsSync(dir))
+  openChildCache(data, root)
+  assert.is(readFileSync(file, 'utf8'), realpathSync(data))
 })
 
 const refusal = (data: string, root: string): string => {
