@@ -50,17 +50,16 @@ export const openChildCache = (dataDir: string, root: string = ROOT): string => 
     mkdirSync(path, { recursive: true })
     chmodSync(path, 0o711) // also under a strict umask
   }
-  name(dir, real)
+  nameOwner(dir, real)
   return dir
 }
 
 /** Names the owner of a cache. Other services that start, and a power cut, find the whole name or none. */
-const name = (dir: string, owner: string): void => {
+const nameOwner = (dir: string, owner: string): void => {
   const file = join(dir, OWNER)
   if (existsSync(file) && readFileSync(file, 'utf8') === owner) return
   const temporary = `${file}.${newId()}`
-  writeFileSync(temporary, owner, { mode: 0o600 })
-  syncFileNow(temporary)
+  writeFileSync(temporary, owner, { mode: 0o600, flush: true })
   renameSync(temporary, file)
 }
 

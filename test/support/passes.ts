@@ -41,7 +41,7 @@ export const LONGEST: readonly string[] = [
   'test/openapi/fuzz.test.ts',
   'test/adapters/mongodbOpening.test.ts',
   'test/api/stop.test.ts',
-  'test/builds/inspect.test.ts',
+  'test/builds/unloadable.test.ts',
   'test/api/readYourWrites.test.ts',
   'test/api/envStream.test.ts',
   'test/api/wrongCode.test.ts',
