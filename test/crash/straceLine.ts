@@ -10,7 +10,8 @@ export interface Call {
 
 const LINE = /^(\d+) +(?:<\.\.\. (\w+) resumed>|(\w+)\()/
 const RESULT = /\) += (-?\d+|0x[0-9a-f]+|\?)/y
-const UNFINISHED = '<unfinished ...>'
+/** The end of a line of which strace has not seen the result: the call went on, or strace or the process was killed. */
+const UNFINISHED = /<(?:unfinished|detached) \.\.\.>$/
 
 /** Part of a call: strace splits a call during which another thread has made one. */
 export type Part =
@@ -26,7 +27,7 @@ export const partOf = (line: string): Part | null => {
   const thread = Number(pid)
   if (resumed !== undefined) return { type: 'end', thread, name: resumed, rest: line.slice(start.length) }
   const { args, after } = argsOf(line, start.length)
-  if (line.endsWith(UNFINISHED)) return { type: 'begin', call: { thread, name, args, result: null } }
+  if (UNFINISHED.test(line)) return { type: 'begin', call: { thread, name, args, result: null } }
   return { type: 'whole', call: { thread, name, args, result: resultAt(line, after) } }
 }
 
@@ -50,7 +51,7 @@ const argsOf = (line: string, from: number): { readonly args: string[]; readonly
   let at = from
   const add = (): void => {
     const text = line.slice(start, at).trim()
-    if (text !== '' && text !== UNFINISHED) args.push(text)
+    if (text !== '' && !UNFINISHED.test(text)) args.push(text)
     start = at + 1
   }
   for (; at < line.length; at++) {
@@ -65,7 +66,7 @@ const argsOf = (line: string, from: number): { readonly args: string[]; readonly
       if (depth === 0) break
       depth--
     } else if (character === ',' && depth === 0) add()
-    else if (character === '<' && line.startsWith(UNFINISHED, at)) break
+    else if (character === '<' && UNFINISHED.test(line.slice(at))) break
   }
   add()
   return { args, after: at }

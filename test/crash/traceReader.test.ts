@@ -69,6 +69,16 @@ trace('keeps the beginning and the end of a call during which another thread mad
   )
 })
 
+trace('keeps the beginning of a call from which strace was detached', async () => {
+  const steps = await stepsOf(
+    `7 openat(AT_FDCWD, ${hex('/d/a')}, O_RDWR|O_CREAT, 0600) = 21`,
+    `7 pwrite64(21, ${hex('x')}, 1, 100 <detached ...>`,
+  )
+  assert.equal(steps.slice(2), [
+    { type: 'begin', id: 2, operation: { kind: 'write', handle: 1, at: 100, bytes: Buffer.from('x') } },
+  ])
+})
+
 trace(
   'gives a number to a file when its opening returns: another thread may close the former file until then',
   async () => {
