@@ -10,7 +10,7 @@ import type { Operation } from './operations.ts'
 /** Facts that name content before it is stored. */
 const EARLY = new Set<string>(['UploadBegun', 'PartUploaded', 'UploadJoined', 'UploadAborted'])
 
-/** The ids and hashes after which blobs are named. */
+/** The ids and hashes after which blobs are named. A build has both: others may have the same zip. */
 const TOKENS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64}/g
 
 const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
@@ -85,7 +85,7 @@ export class BlobRules {
       const tokens = basename(path).match(TOKENS) ?? []
       const fact = facts.find(
         ({ event }) =>
-          !EARLY.has(event.type) && tokens.some((token) => JSON.stringify(event).includes(token)),
+          !EARLY.has(event.type) && tokens.every((token) => JSON.stringify(event).includes(token)),
       )
       if (fact)
         return `${found ? 'damaged' : 'lost'} blob ${path}, which ${fact.event.type} in ${fact.stream} names`
