@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { PerformanceObserver, performance } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
+import { threadClock } from '../test/support/threadClock.ts'
 
 /** What the recorder has seen of one process. Times in milliseconds. */
 export interface RecordedTurns {
@@ -13,11 +14,6 @@ export interface RecordedTurns {
 
 const LOOK_MS = 1
 
-const cpuMs = (): number => {
-  const { user, system } = process.threadCpuUsage()
-  return (user + system) / 1000
-}
-
 /**
  * Imported by a service whose turns of the event loop are measured: it records from one SIGUSR2 to the next, and then writes
  * to `BENCH_TURNS`. A timer that is due at once follows each turn, so it sees each turn of more than a millisecond.
@@ -25,6 +21,7 @@ const cpuMs = (): number => {
 const record = (file: string): void => {
   const turns: [number, number][] = []
   const pauses: number[] = []
+  const cpuMs = threadClock()
   let stop: (() => void) | undefined
   const observer = new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) pauses.push(duration)

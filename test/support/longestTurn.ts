@@ -1,8 +1,6 @@
-/** Processor time of this thread, milliseconds. */
-const cpuMs = (): number => {
-  const { user, system } = process.threadCpuUsage()
-  return (user + system) / 1000
-}
+import { threadClock } from './threadClock.ts'
+
+const cpuMs = threadClock()
 
 /**
  * Measures the processor time of this thread during some work: all of it, and the most between two turns of the event loop.
