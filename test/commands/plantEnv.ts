@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { createEnv } from '../../src/commands/orgs/createEnv.ts'
 import { createOrg } from '../../src/commands/orgs/createOrg.ts'
 import { createProject } from '../../src/commands/projects/createProject.ts'
@@ -7,6 +8,10 @@ import { streamOf } from '../../src/events/streams.ts'
 import { buildKey } from '../../src/ports/runtime.ts'
 import { newId } from '../../src/ids.ts'
 import { callerOf, type openCommands } from './openCommands.ts'
+
+/** The content of a planted zip: nothing unpacks it. */
+const ZIP = Buffer.from('z')
+const ZIP_HASH = createHash('sha256').update(ZIP).digest('hex')
 
 type Node = Awaited<ReturnType<typeof openCommands>>
 
@@ -22,14 +27,14 @@ export const plantEnv = async ({ deps, views }: Node, slug: string, plan: Plan =
 
 /** Creates a project and uploads a build of it with these functions: the deployed one, or the live one. */
 export const plantBuild = async (
-  { deps, aggregates, views }: Node,
+  { deps, aggregates, blobs, views }: Node,
   { caller }: Awaited<ReturnType<typeof plantEnv>>,
   {
     name,
     functions = [],
     build_type = 'release',
     project_id = '',
-    hash = 'a'.repeat(64),
+    hash = ZIP_HASH,
   }: {
     name: string
     functions?: FunctionSpec[]
@@ -42,6 +47,7 @@ export const plantBuild = async (
   const build = { build_id: newId(), project_id: project, hash, functions }
   const stream = streamOf.project(project)
   const stored = { size: 1, storage_path: buildKey(build), storage_backend: 'disk', build_type } as const
+  await blobs.put(stored.storage_path, ZIP)
   await aggregates.projects.handle(
     stream,
     { type: 'UploadBuild', build: { ...build, ...stored } },

@@ -9,6 +9,7 @@ import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { findEnv, findOrg } from '../orgs/findTenant.ts'
 import { expires } from './expiredFacts.ts'
+import { demandContent } from './missingContent.ts'
 import { RecordWriter } from './records.ts'
 import { streamOfFact } from './streamOfFact.ts'
 
@@ -96,7 +97,9 @@ async function* recordsOf(
   yield writer.line(header)
   try {
     const keys = yield* keysOf(deps, { env_id, transferKey, writer })
-    const blobs = yield* blobsOf(deps, { env_id, writer })
+    const exported = new Set<string>()
+    const blobs = yield* blobsOf(deps, { env_id, writer, exported })
+    await demandContent(deps, { env_id, exported })
     const facts = yield* factsOf(deps, { env_id, head, writer })
     yield writer.line({ end: { keys, blobs, facts } })
   } catch (error) {
@@ -125,9 +128,10 @@ async function* keysOf(
 
 async function* blobsOf(
   { views, blobs }: Deps,
-  { env_id, writer }: Pick<Exporting, 'env_id'> & Writing,
+  { env_id, writer, exported }: Pick<Exporting, 'env_id'> & Writing & { readonly exported: Set<string> },
 ): AsyncGenerator<Buffer, number> {
-  const prefixes = [payloadsOf(env_id), filesOf(env_id)]
+  const payloads = payloadsOf(env_id)
+  const prefixes = [payloads, filesOf(env_id)]
   for await (const { project_id } of everyDoc(views.projects, {
     id: 'project_id',
     equal: { env_id },
@@ -151,6 +155,7 @@ async function* blobsOf(
       if (sent !== size)
         throw new AppError('conflict', `Expected ${size} bytes of the blob ${key}, got ${sent}`)
       if (size > 0) yield writer.endOfBytes()
+      if (prefix !== payloads) exported.add(key)
       count++
     }
   return count
