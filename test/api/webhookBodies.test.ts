@@ -29,6 +29,7 @@ export const largeText = hook(() => ({ status: 200, headers: { 'content-type': '
 export const escapes = hook(() => ({ status: 200, headers: { 'content-type': 'text/csv' }, body: ESCAPES.repeat(5000) }))
 export const oddBytes = hook(() => ({ status: 200, body: Buffer.alloc(100_001, 'ü') }))
 export const problem = hook(() => ({ status: 400, headers: { 'content-type': 'application/problem+json' }, body: 'text' }))
+export const largeJson = hook(() => ({ status: 200, headers: { 'content-type': 'application/ld+json' }, body: Array(20_000).fill('line') }))
 export const buffer = hook(() => ({ status: 200, headers: new Headers({ 'content-type': 'image/x-raw', 'x-mine': 'yes' }), body: Buffer.from(LATIN1) }))
 export const bytes = hook(() => LATIN1)
 export const arrayBuffer = hook(() => ({ status: 200, body: LATIN1.buffer }))
@@ -64,6 +65,7 @@ for (const [name, status, type, content] of [
   ['largeText', 200, 'text/csv', 'ü,1\n'.repeat(30_000)],
   ['escapes', 200, 'text/csv', ESCAPES.repeat(5000).toWellFormed()],
   ['oddBytes', 200, 'application/octet-stream', Buffer.alloc(100_001, 'ü')],
+  ['largeJson', 200, 'application/ld+json', JSON.stringify(Array(20_000).fill('line'))],
   ['problem', 400, 'application/problem+json', '"text"'],
   ['buffer', 200, 'image/x-raw', LATIN1],
   ['bytes', 200, 'application/octet-stream', LATIN1],

@@ -4,15 +4,17 @@ import type { Content } from '../../content/blobContent.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import { StoredJson } from '../../events/rawJson.ts'
 
-/** Sends a value as JSON. Its parts in the blobs are read only as fast as the client receives them. */
+/**
+ * Sends a value as JSON. Its parts in the blobs are read only as fast as the client receives them. The type is set at once, so
+ * headers that the caller sets afterwards replace it.
+ */
 export const sendJson = async (
   ctx: Context,
   value: unknown,
   payloads: Pick<Payloads, 'openJson'>,
 ): Promise<void> => {
-  const content = await payloads.openJson(value)
   ctx.type = 'application/json'
-  sendContent(ctx, content)
+  sendContent(ctx, await payloads.openJson(value))
 }
 
 /** Sends content as fast as the client receives it. */

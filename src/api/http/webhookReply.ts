@@ -150,8 +150,8 @@ const sendJsonBody = (
   body: unknown,
   payloads: Sending['payloads'],
 ): Promise<void> | undefined => {
-  ctx.type = 'application/json'
   if (body instanceof StoredJson || body instanceof RawJson) return sendJson(ctx, body, payloads)
+  ctx.type = 'application/json'
   ctx.body = JSON.stringify(body)
   return undefined
 }
