@@ -4,7 +4,9 @@ import type { CommandDeps } from '../commands/deps.ts'
 import { type DeadWorker, formerWorkers, isDead, livingWorkers } from '../commands/runs/deadWorkers.ts'
 import { loseWorker } from '../commands/runs/loseWorker.ts'
 import type { Logger } from '../logger.ts'
+import { Turns } from '../loops/turns.ts'
 import type { EventStore } from '../ports/eventStore.ts'
+import type { Query } from '../ports/readModels.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
 /** Interval between checks for lost workers. */
@@ -47,16 +49,37 @@ export const recoverRunsCore: SagaCore<Recovering, RecoveryInput, DeadWorker> = 
   },
 }
 
+type Views = Pick<CommandDeps['views'], 'runs' | 'workers' | 'reach'>
+
+/**
+ * Reads one after the other. If the recoveries of many workers read at once, a slow database could answer all of them too late,
+ * and again when all of them repeat it.
+ */
+const readInTurn = ({ runs, workers, reach }: Views) => {
+  const turns = new Turns()
+  const inTurn = <T>(read: () => Promise<T>): Promise<T> => turns.run('', read)
+  return {
+    runs: { find: (query: Query) => inTurn(() => runs.find(query)) },
+    workers: {
+      find: (query: Query) => inTurn(() => workers.find(query)),
+      get: (worker_id: string) => inTurn(() => workers.get(worker_id)),
+    },
+    reach: (...to: Parameters<Views['reach']>) => inTurn(() => reach(...to)),
+  }
+}
+
 /** Ends the runs of dead workers. Several nodes may watch, because the log accepts one end of each run. */
 export const recoverRuns = (
   deps: Pick<CommandDeps, 'aggregates'> & {
     readonly store: Pick<EventStore, 'head'>
-    readonly views: Pick<CommandDeps['views'], 'runs' | 'workers' | 'reach'>
+    readonly views: Views
     readonly liveness: { isLost(worker_id: string): boolean; forget(worker_id: string): Promise<void> }
     readonly logger: Logger
   },
 ): Saga<Recovering, RecoveryInput, DeadWorker> => {
   const isLost = (worker_id: string) => deps.liveness.isLost(worker_id)
+  const views = readInTurn(deps.views)
+  const { aggregates } = deps
   return {
     name: 'recoverRuns',
     ...recoverRunsCore,
@@ -64,12 +87,12 @@ export const recoverRuns = (
     async *inputs(signal) {
       let searched: { readonly among: string; readonly at: number } | undefined
       while (!signal.aborted) {
-        const living = await livingWorkers(deps.views)
+        const living = await livingWorkers(views)
         const dead: DeadWorker[] = living.filter(({ worker_id }) => isLost(worker_id))
         const among = living.map(({ worker_id }) => worker_id).join(' ')
         const now = clock.monotonic()
         if (searched?.among !== among || now - searched.at >= SEARCH_MS) {
-          for await (const former of formerWorkers(deps.views, living)) dead.push(former)
+          for await (const former of formerWorkers(views, living)) dead.push(former)
           searched = { among, at: now }
         }
         yield { type: 'looked', dead }
@@ -78,9 +101,9 @@ export const recoverRuns = (
     },
 
     async carryOut({ worker_id, node }) {
-      await deps.views.reach(await deps.store.head(), 'runs', 'workers') // its latest runs are known, and a worker that has just begun
-      if (await isDead(deps.views, worker_id, isLost)) {
-        const { isChanged, runs_lost } = await loseWorker(deps, { worker_id })
+      await views.reach(await deps.store.head(), 'runs', 'workers') // its latest runs are known, and a worker that has just begun
+      if (await isDead(views, worker_id, isLost)) {
+        const { isChanged, runs_lost } = await loseWorker({ aggregates, views }, { worker_id })
         if (isChanged) deps.logger.warn('A worker was lost', { worker_id, node, runs_lost })
         await deps.liveness.forget(worker_id)
         if (!isChanged) return { type: 'failed', worker_id } // the facts of its runs have expired

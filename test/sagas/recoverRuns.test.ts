@@ -1,9 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
 import { newId } from '../../src/ids.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { silent } from '../../src/logger.ts'
+import type { Query } from '../../src/ports/readModels.ts'
 import { recoverRuns, recoverRunsCore } from '../../src/sagas/recoverRuns.ts'
 import { runSaga } from '../../src/sagas/runSaga.ts'
 import { now, openNode, startRun } from '../support/openNode.ts'
@@ -113,6 +115,39 @@ recovery('logs a lost worker once, and tries again later to end a run whose fact
   assert.equal(await carryOut({ worker_id, node: 'host/1' }), { type: 'recovered', worker_id })
   assert.equal(await carryOut({ worker_id, node: 'host/1' }), { type: 'failed', worker_id })
   assert.equal(logged, [{ worker_id, node: 'host/1', runs_lost: 0 }])
+  await node.close()
+})
+recovery('reads one thing at a time, so that a slow database answers some worker in time', async () => {
+  const node = await openNode()
+  const { runs, workers } = node.views
+  const dead = [newId(), newId(), newId()]
+  for (const worker_id of dead) await startRun(node, worker_id)
+  let reads = 0
+  let most = 0
+  const slowly = async <T>(read: () => Promise<T>): Promise<T> => {
+    most = Math.max(most, ++reads)
+    await delay(5) // each read meets those that begin meanwhile
+    return read().finally(() => reads--)
+  }
+  const views = {
+    ...node.views,
+    runs: { ...runs, find: (query: Query) => slowly(() => runs.find(query)) },
+    workers: {
+      ...workers,
+      find: (query: Query) => slowly(() => workers.find(query)),
+      get: (id: string) => slowly(() => workers.get(id)),
+    },
+  }
+  const recovered: string[] = []
+  const liveness = { isLost: () => false, forget: async (id: string) => void recovered.push(id) }
+  void runSaga(
+    recoverRuns({ ...node, views, liveness, logger: silent }),
+    { logger: silent, clock },
+    node.signal,
+  )
+  await until(() => recovered.length === dead.length)
+  assert.equal(recovered.toSorted(), dead.toSorted())
+  assert.is(most, 1)
   await node.close()
 })
 recovery('does not wait for a read model that has stopped and that it does not read', async () => {

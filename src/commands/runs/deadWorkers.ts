@@ -3,7 +3,10 @@ import { runsOn } from '../../projections/runs.ts'
 import type { WorkerDoc } from '../../projections/workers.ts'
 import type { CommandDeps } from '../deps.ts'
 
-type Views = Pick<CommandDeps['views'], 'runs' | 'workers'>
+interface Views {
+  readonly runs: Pick<CommandDeps['views']['runs'], 'find'>
+  readonly workers: Pick<CommandDeps['views']['workers'], 'find' | 'get'>
+}
 
 export interface DeadWorker {
   readonly worker_id: string
@@ -12,7 +15,11 @@ export interface DeadWorker {
 }
 
 /** The registered workers that have not stopped and were not marked lost. */
-export const livingWorkers = ({ workers }: Pick<Views, 'workers'>): Promise<WorkerDoc[]> =>
+export const livingWorkers = ({
+  workers,
+}: {
+  readonly workers: Pick<Views['workers'], 'find'>
+}): Promise<WorkerDoc[]> =>
   Array.fromAsync(everyDoc(workers, { id: 'worker_id', equal: { alive: true }, sort: 'order' }))
 
 /**

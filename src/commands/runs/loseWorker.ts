@@ -9,7 +9,9 @@ import type { CommandDeps } from '../deps.ts'
 /** So many streams that do not answer, one after the other, are an outage of the event store: the others are not asked. */
 const OUTAGE = 3
 
-type Deps = Pick<CommandDeps, 'aggregates'> & { readonly views: Pick<CommandDeps['views'], 'runs'> }
+type Deps = Pick<CommandDeps, 'aggregates'> & {
+  readonly views: { readonly runs: Pick<CommandDeps['views']['runs'], 'find'> }
+}
 
 interface LostWorker {
   /** The worker was marked lost now, or runs of it were ended. */
