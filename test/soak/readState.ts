@@ -5,17 +5,24 @@ import { allProjections } from '../../src/projections/index.ts'
 import type { Event, Run } from '../support/build.ts'
 import { allOf } from '../support/exactRuns.ts'
 import type { Api } from '../support/http.ts'
+import { until } from '../support/until.ts'
 import type { Lists, Records, StoredModel } from './records.ts'
 
 type Variables = Readonly<Record<string, string>>
 
-/** Reads every list that clients can read. */
-export const readLists = async (api: Api): Promise<Lists> => ({
-  runs: await allOf<Run>(api, '/runs'),
-  events: await allOf<Event>(api, '/events'),
-  files: await allOf<{ path: string; etag: string }>(api, '/files'),
-  stats: await api.get<Lists['stats']>('/runs/stats'),
-})
+/** The time for one page of a list: read models that scan may be too late for several requests in succession. */
+const PAGE = { timeoutMs: 120_000, everyMs: 500 } as const
+
+/** Reads every list that clients can read. A page is read again until it is there, and the lists do not change meanwhile. */
+export const readLists = async (api: Api): Promise<Lists> => {
+  const patient: Api = { ...api, page: (path) => until(() => api.page(path), PAGE) }
+  return {
+    runs: await allOf<Run>(patient, '/runs'),
+    events: await allOf<Event>(patient, '/events'),
+    files: await allOf<{ path: string; etag: string }>(patient, '/files'),
+    stats: await until(() => api.get<Lists['stats']>('/runs/stats'), PAGE),
+  }
+}
 
 /** Reads the log and the read models without the service, which must have stopped. */
 export const readStored = async (

@@ -5,7 +5,6 @@ import { readConfig } from '../../src/process/config.ts'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { openApi } from '../support/http.ts'
 import { randomOf } from '../support/randomOf.ts'
-import { until } from '../support/until.ts'
 import { check } from './check/index.ts'
 import type { Finding } from './check/finding.ts'
 import { openSoakClient } from './client.ts'
@@ -24,9 +23,6 @@ import { strike } from './strike.ts'
 const PROGRESS_MS = 5000
 /** The longest pause of a client: longer on engines, because read models that scan must keep up. */
 const PAUSE_MS = { embedded: 300, engines: 1500 } as const
-
-/** The time for reading all lists: read models that scan need minutes for many pages. */
-const LISTED = { timeoutMs: 600_000, everyMs: 1000 } as const
 
 export interface Soak {
   readonly minutes: number
@@ -92,7 +88,8 @@ export const soak = async ({ minutes, seed, pauseMs: pause, report }: Soak): Pro
       await endTicks(loaded)
       const markId = await settle(client, followers, report)
       const { env_id } = await api.get<{ env_id: string }>('/env')
-      const lists = await until(() => readLists(api), LISTED).catch((error: unknown) => {
+      report('reading the lists')
+      const lists = await readLists(api).catch((error: unknown) => {
         onIncident(`the lists cannot be read: ${messageOf(error)}`)
         return null // everything else is compared
       })
