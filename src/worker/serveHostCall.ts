@@ -1,5 +1,6 @@
 import { checkContextKey, demandDeclared } from '../events/contextKey.ts'
 import { callFunction } from '../commands/runs/callFunction.ts'
+import type { ChildEndings } from '../commands/runs/childEndings.ts'
 import type { CommandDeps } from '../commands/deps.ts'
 import type { Idempotency } from '../commands/idempotency.ts'
 import { emitData } from '../commands/streams/emitData.ts'
@@ -25,6 +26,7 @@ export type HostCallDeps = Pick<
   'store' | 'aggregates' | 'views' | 'blobs' | 'payloads' | 'keyring' | 'quotas'
 > & {
   readonly idempotency: Pick<Idempotency, 'once'>
+  readonly childEndings: Pick<ChildEndings, 'of'>
   /** Absent or null when no collector of traces is configured. */
   readonly tracer?: CommandDeps['tracer']
   /** The depth of runs from which on `send`, `call` and `run` are refused. */
@@ -130,7 +132,7 @@ const resultAfter =
   (deps: HostCallDeps, { kept, signal }: CallingRun, onRequested: () => void) =>
   async (requested: RequestedChild): Promise<unknown> => {
     onRequested()
-    return resultOf(await resultOfChild(deps, requested, signal), kept)
+    return resultOf(await resultOfChild(deps.childEndings, requested, signal), kept)
   }
 
 /** A large result is fetched in chunks. */

@@ -6,6 +6,7 @@ import { isOf, type Recorded } from '../../src/events/event.ts'
 import type { EventOf, EventType } from '../../src/events/index.ts'
 import type { RunPlan } from '../../src/events/run.ts'
 import { streamOf } from '../../src/events/streams.ts'
+import { ChildEndings } from '../../src/commands/runs/childEndings.ts'
 import { Idempotency } from '../../src/commands/idempotency.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
@@ -64,7 +65,7 @@ export const openCalls = async () => {
     }: { maxRunDepth?: number; idempotency?: Pick<Idempotency, 'once'> } = {},
   ) =>
     serveHostCall(
-      { ...deps, maxRunDepth, idempotency },
+      { ...deps, maxRunDepth, idempotency, childEndings: new ChildEndings(deps.store) },
       {
         kept: new KeptPayloads(node.payloads),
         plan,

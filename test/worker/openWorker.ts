@@ -1,3 +1,4 @@
+import { ChildEndings } from '../../src/commands/runs/childEndings.ts'
 import { credentialNow } from '../../src/access/storedCredential.ts'
 import type { Evaluator, RunPlan } from '../../src/events/run.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
@@ -71,6 +72,7 @@ export const openWorker = (
     keyring,
     quotas,
     idempotency: noKeys,
+    childEndings: new ChildEndings(through),
     runtime,
     logger,
     maxRunDepth: 100,

@@ -36,8 +36,9 @@ export const awaitEnding = async <Over extends DomainEvent = never>(
       for (const { event } of events) {
         if (isOver?.(event)) return event
         if (!isEnding(event) || !chain.has(event.run_id)) continue
-        if (event.type !== 'RunFailed' || event.retry_at === undefined) return event
-        chain.add(retryIdOf(event.run_id))
+        const next = attemptAfter(event)
+        if (next === undefined) return event
+        chain.add(next)
       }
     }
     return null
@@ -46,5 +47,9 @@ export const awaitEnding = async <Over extends DomainEvent = never>(
   }
 }
 
-const isEnding = (event: DomainEvent): event is Ending =>
+export const isEnding = (event: DomainEvent): event is Ending =>
   event.type === 'RunSucceeded' || event.type === 'RunFailed' || event.type === 'RunCancelled'
+
+/** Returns the id of the attempt that follows the end of a run; undefined if there is none. */
+export const attemptAfter = (ending: Ending): string | undefined =>
+  ending.type === 'RunFailed' && ending.retry_at !== undefined ? retryIdOf(ending.run_id) : undefined

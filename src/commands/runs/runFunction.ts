@@ -4,7 +4,7 @@ import { FailedRun } from '../../events/failedRun.ts'
 import { type Payload, payloadFields, payloadOf } from '../../events/payload.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
-import { awaitEnding } from './awaitEnding.ts'
+import type { ChildEndings } from './childEndings.ts'
 import type { HostCall } from '../../ports/runtime.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { demandRunning } from './demandRunning.ts'
@@ -72,12 +72,12 @@ export const requestChild = async (
  * when it was cancelled.
  */
 export const resultOfChild = async (
-  deps: Pick<Deps, 'store'>,
+  endings: Pick<ChildEndings, 'of'>,
   { ref, ...requested }: RequestedChild,
   signal: AbortSignal,
 ): Promise<Payload> => {
   const { run_id } = requested
-  const ending = await awaitEnding(deps, requested, { signal })
+  const ending = await endings.of(requested, signal)
   if (ending?.type === 'RunSucceeded') return payloadOf('result', ending)
   if (ending?.type === 'RunFailed') throw new FailedRun(ending.run_id, ending.error)
   throw new AppError('conflict', `Run ${run_id} of ${ref} was cancelled`)

@@ -6,6 +6,7 @@ import { FunctionRates } from '../../plans/functionRates.ts'
 import type { Runtime } from '../../ports/runtime.ts'
 import type { UntakenEvents } from '../../worker/untakenEvents.ts'
 import { Worker } from '../../worker/worker.ts'
+import { ChildEndings } from '../../commands/runs/childEndings.ts'
 import { deadWorkers } from '../../commands/runs/deadWorkers.ts'
 import { loseWorker } from '../../commands/runs/loseWorker.ts'
 import { openIdempotency } from './idempotency.ts'
@@ -28,6 +29,7 @@ export const startWorker = async (
       keyring,
       quotas,
       idempotency: openIdempotency(node, node.signal),
+      childEndings: new ChildEndings(store),
       runtime,
       logger,
       maxRunDepth: config.maxRunDepth,

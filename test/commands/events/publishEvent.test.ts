@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { ChildEndings } from '../../../src/commands/runs/childEndings.ts'
 import { payloadsOf } from '../../../src/content/payloads.ts'
 import { MAX_EVENT_TYPE } from '../../../src/events/eventType.ts'
 import { streamOf } from '../../../src/events/streams.ts'
@@ -41,7 +42,7 @@ await node.aggregates.streams.handle(
 
 const hostCall = (call: HostCall, calling: RunPlan = plan) =>
   serveHostCall(
-    { ...node.deps, idempotency: noKeys, maxRunDepth: 100 },
+    { ...node.deps, idempotency: noKeys, childEndings: new ChildEndings(node.store), maxRunDepth: 100 },
     {
       kept: new KeptPayloads(node.payloads),
       plan: calling,
