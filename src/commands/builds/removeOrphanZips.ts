@@ -1,14 +1,19 @@
-import { buildDocId } from '../../projections/builds.ts'
+import { streamOf } from '../../events/streams.ts'
+import { type BuildDoc, buildDocId } from '../../projections/builds.ts'
 import type { CommandDeps } from '../deps.ts'
+import { storedFacts } from '../storedFacts.ts'
 
 const KEY = /^builds\/([^/]+)\/([0-9a-f-]{36})-[0-9a-f]{64}\.(?:zip|json)$/
 const OLD_KEY = /^builds\/([0-9a-f]{64})\.zip$/
 
-type Deps = Pick<CommandDeps, 'blobs'> & { readonly views: Pick<CommandDeps['views'], 'builds' | 'settled'> }
+type Deps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & {
+  readonly views: Pick<CommandDeps['views'], 'builds' | 'settled'>
+}
 
 /**
  * Removes zips and lists of functions that belong to no build, for example after a crash. A zip is removed only if an earlier sweep had put it
- * into `suspects`, because the fact of a new one may not be stored yet. Resolves with the number of removed zips.
+ * into `suspects`, because the fact of a new one may not be stored yet. The read model only finds what may be removed: documents can be
+ * missing until it is built again, so the log decides. Resolves with the number of removed zips.
  */
 export const removeOrphanZips = async (deps: Deps, suspects: Set<string>): Promise<number> => {
   const { blobs, views } = deps
@@ -22,8 +27,7 @@ export const removeOrphanZips = async (deps: Deps, suspects: Set<string>): Promi
       suspects.add(key)
       continue
     }
-    await views.settled('builds') // now the read model knows every fact that could name it
-    if (await isNamed(deps, key)) continue
+    if (await isNamedInLog(deps, key)) continue
     await blobs.remove(key)
     removed++
   }
@@ -33,11 +37,30 @@ export const removeOrphanZips = async (deps: Deps, suspects: Set<string>): Promi
 const isNamed = async ({ views: { builds } }: Deps, key: string): Promise<boolean> => {
   const [, project_id, build_id] = KEY.exec(key) ?? []
   if (project_id !== undefined && build_id !== undefined)
-    return (
-      (await builds.get(buildDocId(project_id, build_id)))?.storage_path === key.replace(/\.json$/, '.zip')
-    )
+    return (await builds.get(buildDocId(project_id, build_id)))?.storage_path === zipOf(key)
   const [, hash] = OLD_KEY.exec(key) ?? []
   if (hash === undefined) return true // another version of the service wrote it
   const { total } = await builds.find({ equal: { hash }, sort: 'order', limit: 1, offset: 0 })
   return total > 0
 }
+
+const isNamedInLog = async (deps: Deps, key: string): Promise<boolean> => {
+  const [, project_id, build_id] = KEY.exec(key) ?? []
+  if (project_id !== undefined && build_id !== undefined) return isZipOf(deps, { project_id, build_id }, key)
+  for await (const { event } of storedFacts(deps, ['BuildUploaded']))
+    if (event.storage_path === key && (await isZipOf(deps, event, key))) return true
+  return false
+}
+
+const isZipOf = (
+  { aggregates }: Deps,
+  { project_id, build_id }: Pick<BuildDoc, 'project_id' | 'build_id'>,
+  key: string,
+): Promise<boolean> =>
+  aggregates.projects.read(
+    streamOf.project(project_id),
+    (state) => state.status === 'active' && state.builds.get(build_id)?.storage_path === zipOf(key),
+  )
+
+/** The zip beside which a list of functions is stored. */
+const zipOf = (key: string): string => key.replace(/\.json$/, '.zip')

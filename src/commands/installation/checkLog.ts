@@ -8,6 +8,7 @@ import type { ReadModels } from '../../ports/readModels.ts'
 import type { CommandDeps } from '../deps.ts'
 import { orgIdOf } from '../orgs/createOrg.ts'
 import { FIRST_ORG } from '../orgs/ensureFirstTenant.ts'
+import { storedFacts } from '../storedFacts.ts'
 import { blobsLogId, isUsed } from './blobsLogId.ts'
 import { foreignBlobs } from './openInstallation.ts'
 import { type Loss, lossesIn, type Traces } from './lossOf.ts'
@@ -86,11 +87,7 @@ const tracesIn = async ({ store, aggregates, readModels, blobs }: Deps): Promise
 /** A founded log names its root key instead, which must be in the blobs. */
 const lacksBlobs = async ({ store }: Pick<Deps, 'store'>, { log, blobs }: Traces): Promise<boolean> => {
   if (log.ids.length > 0 || !log.hasFacts || blobs.isUsed) return false
-  const types = ['BuildUploaded', 'FileStored', 'DataKeyCreated'] as const
-  for await (const { events, caughtUp } of store.subscribe({ types, signal: new AbortController().signal })) {
-    if (events.length > 0) return true
-    if (caughtUp) break
-  }
+  for await (const _ of storedFacts({ store }, ['BuildUploaded', 'FileStored', 'DataKeyCreated'])) return true
   return false
 }
 

@@ -300,5 +300,17 @@ uploading('whose node died before its fact leaves a zip that the second sweep re
   )
 })
 
+uploading('keeps its zip when the read model lacks the build', async () => {
+  const stored = await zips()
+  const { builds } = node.views
+  const lacking = { ...builds, get: async () => null, find: async () => ({ items: [], total: 0 }) }
+  const incomplete = { ...deps, views: { ...node.views, builds: lacking } }
+  const suspects = new Set<string>()
+  assert.is(await removeOrphanZips(incomplete, suspects), 0)
+  assert.equal([...suspects].toSorted(), stored.toSorted())
+  assert.is(await removeOrphanZips(incomplete, suspects), 0)
+  assert.equal(await zips(), stored)
+})
+
 uploading.after(() => node.close())
 uploading.run()

@@ -109,6 +109,16 @@ sweep('leaves content alone whose fact may be on its way', async ({ node, deps }
   assert.ok(await node.blobs.head('payloads/ab/other.json'))
 })
 
+sweep('keeps the content of a file that the read model lacks', async ({ node, files, dying, deps }) => {
+  const { key } = await store(files, 'kept', 'kept')
+  await store(dying, 'replaced', 'old')
+  const { key: now } = await store(dying, 'replaced', 'new')
+  const lacking = { ...deps.views.files, find: async () => ({ items: [], total: 0 }) }
+  const incomplete = { ...deps, views: { ...deps.views, files: lacking } }
+  assert.is(await removeOrphans(incomplete, { now: clock.now() + 3 * DAY_MS }), 1)
+  assert.equal((await keysIn(node)).toSorted(), [key, now].toSorted())
+})
+
 sweep('ends uploads whose time is over, and no others', async ({ node, files, deps }) => {
   const upload_id = await begin(files, 'late')
   await put(files, upload_id)
