@@ -167,6 +167,11 @@ schedules('started by hand are explained by the credential, and are in the audit
   const [tick] = (await server.api.page<Run>('/runs?fn=jobs%2Feach&limit=1')).data
   assert.match(await why(tick?.run_id ?? ''), /Its schedule was due at/)
   await client.close()
+  const { token } = await server.api.post<{ token: string }>('/service-keys', {
+    permissions: { 'run:*': ['read'] },
+  })
+  const limited = await openApi(server.url, token).get<{ why: string[] }>(`/runs/${run_id}/why`)
+  assert.match(limited.why.join(' '), /Its schedule started it, requested at/) // not: was due
   const audit = (await server.api.page<{ type: string; data: { run_id?: string } }>('/audit?limit=100')).data
   assert.ok(audit.some(({ type, data }) => type === 'RunRequested' && data.run_id === run_id))
   assert.not.ok(audit.some(({ data }) => data.run_id === tick?.run_id))

@@ -55,8 +55,9 @@ const triggerOf = (run: RunDoc, event: EventDoc | null, { actor, actor_type }: A
       return `${what} was published${by}; the function handles events of this type.`
     }
     case 'schedule':
-      return by === '' || actor_type === 'system'
-        ? `Its schedule was due at ${requested_at}.`
+      if (actor_type === 'system') return `Its schedule was due at ${requested_at}.`
+      return by === ''
+        ? `Its schedule started it, requested at ${requested_at}.` // a tick or a caller
         : `Its schedule was started by hand, requested at ${requested_at}${by}.`
     case 'eval':
     case 'repl':
