@@ -117,7 +117,10 @@ export const startProcess = (
   }
   // The type knows the first three only. Without file descriptors, there are none.
   const [, , , pipe, egress, inputPipe] = (child.stdio ?? []) as unknown as readonly (Socket | undefined)[]
-  if (!pipe || !egress) return neverStarted('The service has no file descriptors left')
+  if (!pipe || !egress) {
+    child.on('error', () => {}) // it follows, and would end the service if nobody listened
+    return neverStarted('The service has no file descriptors left')
+  }
   if (input) inputPipe?.on('error', () => {}).end(input)
   lowerSession(child, nicer)
   const forget = child.pid === undefined ? undefined : options.recordChild?.(child.pid)

@@ -26,7 +26,8 @@ const PROBE_MS = 30_000
 const LONGEST_PROBE_MS = 600_000
 
 /** Failures of a machine without room for a process: they say nothing about what was tried. */
-const NO_ROOM = /EAGAIN|ENOMEM|Resource temporarily unavailable|Cannot allocate memory|ended by SIGKILL/
+const NO_ROOM =
+  /EAGAIN|ENOMEM|EMFILE|ENFILE|Resource temporarily unavailable|Cannot allocate memory|Too many open files|no file descriptors left|ended by SIGKILL/
 /** Pauses before the next attempt then. */
 const PAUSES = { firstMs: 1000, longestMs: 30_000 }
 

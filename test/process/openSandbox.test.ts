@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import * as assert from 'uvu/assert'
 import { silent } from '../../src/logger.ts'
 import { readConfig } from '../../src/process/config.ts'
@@ -68,6 +69,18 @@ if (hasBubblewrap)
     assert.match(await text(service.stderr), /^svc: SVC_SANDBOX=namespace does not work here: .*\n$/)
     assert.equal(await ended, [1, null])
   })
+
+opening('counts a lack of file descriptors as one of room, which passes', async () => {
+  const script = new URL('../fixtures/sandbox/withoutDescriptors.ts', import.meta.url).pathname
+  const command = 'ulimit -n 100; exec "$0" "$1" "$2"'
+  const { stdout } = await promisify(execFile)('sh', ['-c', command, process.execPath, script, '/bin/true'])
+  assert.equal(JSON.parse(stdout), {
+    message: 'The service has no file descriptors left',
+    lacksRoom: true,
+    refusal: null,
+    slow: ['/bin/true could not be started: spawn /bin/true EMFILE; trying again'],
+  })
+})
 
 if (isRoot) {
   opening('gives the children of root users of their own, and a cache that they can enter', async () => {
