@@ -17,25 +17,26 @@ export const PageQuery = Type.Object(Paging)
 /** Replies with one page of documents that can have up to 64 KiB each, with memory of the organization for them. */
 export const largeListOf = async <N extends ViewName>(
   { deps: { views, memory }, credential }: Pick<Ask, 'deps' | 'credential'>,
-  ...[name, query, present]: Last3<Parameters<typeof listOf<N>>>
+  ...[name, query, present, cursorOf]: AfterFirst<Parameters<typeof listOf<N>>>
 ): Promise<Reply> =>
   holding(
     memory.values,
     { owner: memory.ownerOf(credential.env_id), bytes: query.limit * DOCUMENT_BYTES },
-    () => listOf(views, name, query, present),
+    () => listOf(views, name, query, present, cursorOf),
   )
 
-type Last3<List> = List extends [unknown, ...infer Rest] ? Rest : never
+type AfterFirst<List> = List extends [unknown, ...infer Rest] ? Rest : never
 
 /**
  * Replies with one page of a read model that contains everything appended so far (I2). The newest document comes first
- * unless the query has its own `sort`.
+ * unless the query has its own `sort`. `cursorOf`: the bound with which a list continues after a document.
  */
 export const listOf = async <N extends ViewName>(
   views: Views,
   name: N,
   query: Pick<Query, 'equal' | 'limit' | 'offset'> & Partial<Query>,
   present: (doc: DocOf<N>) => unknown,
+  cursorOf?: (doc: DocOf<N>) => string,
 ): Promise<Reply> => {
   await views.settled(name)
   const { items, total } = await views[name].find({
@@ -43,5 +44,9 @@ export const listOf = async <N extends ViewName>(
     sort: 'order',
     ...query,
   })
-  return list(await Promise.all(items.map((doc) => present(doc as DocOf<N>))), total, query)
+  const last = query.offset + items.length < total ? items.at(-1) : undefined
+  return {
+    ...list(await Promise.all(items.map((doc) => present(doc as DocOf<N>))), total, query),
+    ...(last && cursorOf && { next: cursorOf(last as DocOf<N>) }),
+  }
 }

@@ -78,7 +78,7 @@ export type Reply =
       readonly offset: number
       /** Where a search ended that has not looked at everything. */
       readonly searched_to?: string
-      /** Where the next page of a list of runs begins. */
+      /** Where the next page of a list of runs, events or files begins. */
       readonly next?: string
     }
   | { readonly kind: 'none' }

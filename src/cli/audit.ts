@@ -145,7 +145,8 @@ export const auditCommands: readonly CliCommand[] = [
     async run({ options: { stream, resource, until }, operator, print }) {
       if ((stream === undefined) === (resource === undefined))
         throw new WrongUsage('expected either --stream or --resource; run svc audit replay --help')
-      for await (const fact of operator().all<Replayed>(`${PATH}/replay`, { stream, resource, until }))
+      const query = { stream, resource, until }
+      for await (const fact of operator().all<Replayed>(`${PATH}/replay`, query, ({ position }) => position))
         await print(replayedLine(fact))
     },
   }),

@@ -16,8 +16,8 @@ export interface Operator {
   readonly token: string
   /** Resolves with `data` of the reply; a list keeps its `pagination`. Rejects with the error of the service, or with `unavailable`. */
   request<T>(method: Method, path: string, input?: Input): Promise<T>
-  /** Reads all pages of a list, in the order of the list. */
-  all<T>(path: string, query?: Input['query']): AsyncGenerator<T, void, undefined>
+  /** Reads all pages of a list, in the order of the list. `idOf`: of its items, default all that they contain. */
+  all<T>(path: string, query?: Input['query'], idOf?: (item: T) => string): AsyncGenerator<T, void, undefined>
   /** Sends bytes. Resolves and rejects as `request` does. */
   upload<T>(path: string, content: AsyncIterable<Uint8Array>, headers: Input['headers']): Promise<T>
   /** Resolves with a reply that is not JSON, such as a stream or a download. Rejects as `request` does. */
@@ -78,10 +78,7 @@ export const connectOperator = (signal: AbortSignal): Operator => {
         type: 'application/octet-stream',
         headers,
       }),
-    all: <T>(target: string, given: Input['query'] = {}) =>
-      allPages<T>(
-        (query) => request('GET', target, { query: { ...given, ...query } }),
-        (item) => JSON.stringify(item),
-      ),
+    all: <T>(target: string, given: Input['query'] = {}, idOf: (item: T) => string = JSON.stringify) =>
+      allPages<T>((query) => request('GET', target, { query: { ...given, ...query } }), idOf),
   }
 }

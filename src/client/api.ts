@@ -728,7 +728,7 @@ export interface Pagination {
   readonly has_more: boolean
   /** Only if a search of runs has not looked at all of them: `before` of the request that continues it */
   readonly searched_to?: string
-  /** Only in lists of runs that have more: `before` of the request for the next page, without `offset` */
+  /** Only in lists of runs, events and files that have more: `before`, for files `after`, of the request for the next page, without `offset` */
   readonly next?: string
 }
 
@@ -1070,6 +1070,8 @@ export interface Operations {
       /** Number of results to skip */
       readonly offset?: number
       readonly event_type?: string
+      /** Only events that were published before this ISO 8601 time, or before a `next` */
+      readonly before?: string
     }
     readonly reply: Page<Event>
   }
@@ -1346,6 +1348,8 @@ export interface Operations {
       readonly offset?: number
       /** Only files whose path begins with this prefix */
       readonly prefix?: string
+      /** Only files whose path sorts after this one, such as a `next` */
+      readonly after?: string
     }
     readonly reply: Page<File>
   }

@@ -120,6 +120,7 @@ export interface Runs {
 
 export interface EventList {
   list(options?: ListOptions<'GET /v1/events'>): Promise<Page<Event>>
+  /** Reads all pages, newest first. Events that are published meanwhile are left out. */
   all(options?: Omit<ListOptions<'GET /v1/events'>, 'limit' | 'offset'>): AsyncIterable<Event>
   get(event_id: string, options?: RequestOptions): Promise<Event>
   /** The runs that the event started, newest first. */
@@ -138,7 +139,7 @@ export interface PutOptions extends RequestOptions {
 
 export interface Files {
   list(options?: ListOptions<'GET /v1/files'>): Promise<Page<File>>
-  /** In the order of the paths. */
+  /** Reads all pages, in the order of the paths. Removed files do not hide others, so each may be deleted at once. */
   all(options?: Omit<ListOptions<'GET /v1/files'>, 'limit' | 'offset'>): AsyncIterable<File>
   /** The metadata of the file at a path. Rejects with code `not_found`. */
   stat(path: string, options?: RequestOptions): Promise<File>

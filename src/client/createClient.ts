@@ -35,7 +35,7 @@ export const createClient = <C extends Contract = Registered>(options: ClientOpt
 
   const runs = openLists(send, 'GET /v1/runs', ({ run_id }) => run_id)
   const events = openLists(send, 'GET /v1/events', ({ event_id }) => event_id)
-  const files = openLists(send, 'GET /v1/files', ({ file_id }) => file_id)
+  const files = openLists(send, 'GET /v1/files', ({ file_id }) => file_id, 'after')
 
   const client = {
     url: options.url.replace(/\/+$/, ''),

@@ -36,38 +36,48 @@ export const openLists = <Operation extends ListOperation>(
   send: Send,
   operation: Operation,
   idOf: (item: ItemOf<Operation>) => string,
+  cursor?: Cursor,
 ): Lists<Operation> => {
   const page = async ({ signal, ...query }: Given) =>
     (await dataOf(await send(operation, { query, ...(signal && { signal }) }))) as Page<ItemOf<Operation>>
   return {
     list: (options) => page((options ?? {}) as Given),
-    all: (options) => allPages((query) => page({ ...(options as Given | undefined), ...query }), idOf),
+    all: (options) =>
+      allPages((query) => page({ ...(options as Given | undefined), ...query }), idOf, cursor),
   }
 }
 
+/** The parameter with which a list continues at `next` of its last page. */
+type Cursor = 'before' | 'after'
+
 /** The part of a list that one request asks for. */
-export interface PageQuery {
-  readonly limit: number
-  readonly offset: number
-  readonly before?: string
+export type PageQuery = { readonly limit: number; readonly offset: number } & {
+  readonly [name in Cursor]?: string
 }
 
-/** Reads all pages of a list, in its order. The next page is read when its first item is wanted. */
+/**
+ * Reads all pages of a list, in its order, no item twice. The next page is read when its first item is wanted. Items that
+ * are added or removed meanwhile shift the pages of a list without `next`, so others may be missing.
+ */
 export async function* allPages<Item>(
   page: (query: PageQuery) => Promise<Page<Item>>,
   idOf: (item: Item) => string,
+  cursor: Cursor = 'before',
 ): AsyncGenerator<Item, void, undefined> {
-  // Items that were added meanwhile shift those of the last page into this one.
-  let last = new Set<string>()
-  let before: { readonly before?: string } = {}
+  const known = new Set<string>()
+  let from: { readonly [name in Cursor]?: string } = {}
   for (let offset = 0, hasMore = true; hasMore;) {
-    const { data, pagination } = await page({ ...before, limit: PAGE, offset })
-    for (const item of data) if (!last.has(idOf(item))) yield item
-    last = new Set(data.map(idOf))
-    const { has_more, searched_to } = pagination
+    const { data, pagination } = await page({ ...from, limit: PAGE, offset })
+    const { has_more, next, searched_to } = pagination
+    for (const item of data) {
+      const id = idOf(item)
+      if (known.has(id)) continue
+      if (next === undefined) known.add(id)
+      yield item
+    }
     hasMore = has_more && data.length > 0
     offset += PAGE
-    if (hasMore || searched_to === undefined) continue
-    ;[before, offset, hasMore] = [{ before: searched_to }, 0, true] // the search continues
+    const end = next ?? (hasMore ? undefined : searched_to) // without an end, a search continues
+    if (end !== undefined) [from, offset, hasMore] = [{ [cursor]: end }, 0, true]
   }
 }

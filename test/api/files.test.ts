@@ -42,7 +42,26 @@ reading('lists by path, with the runs that wrote them, a prefix and pages', asyn
   assert.equal(all.pagination, { total: 3, limit: 20, offset: 0, has_more: false })
   const second = await api.page<File>('/files?prefix=l/&limit=1&offset=1')
   assert.is(second.data[0]?.path, 'l/b/x')
-  assert.equal(second.pagination, { total: 3, limit: 1, offset: 1, has_more: true })
+  assert.equal(second.pagination, { total: 3, limit: 1, offset: 1, has_more: true, next: 'l/b/x' })
+})
+
+reading('lists the rest after a path, which may be deleted', async () => {
+  for (const path of ['rest/a', 'rest/a!', 'rest/b', 'rest/b/ü', 'rest/c']) await put(path, path)
+  const page = (after: string) =>
+    api.page<File>(`/files?prefix=rest/&limit=2&after=${encodeURIComponent(after)}`)
+  const { data, pagination } = await page('rest/a')
+  assert.equal(
+    data.map(({ path }) => path),
+    ['rest/a!', 'rest/b'],
+  )
+  assert.equal(pagination, { total: 4, limit: 2, offset: 0, has_more: true, next: 'rest/b' })
+  for (const { file_id } of data) await api.send('DELETE', `/files/${file_id}`)
+  const last = await page('rest/b')
+  assert.equal(
+    last.data.map(({ path }) => path),
+    ['rest/b/ü', 'rest/c'],
+  )
+  assert.is(last.pagination.next, undefined)
 })
 
 reading('returns the metadata of one file', async () => {

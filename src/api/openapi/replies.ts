@@ -122,7 +122,7 @@ export const Pagination: JsonSchema = {
     next: {
       type: 'string',
       description:
-        'Only in lists of runs that have more: `before` of the request for the next page, without `offset`',
+        'Only in lists of runs, events and files that have more: `before`, for files `after`, of the request for the next page, without `offset`',
     },
   },
 }

@@ -10,6 +10,7 @@ import { presentEvent, presentListedEvent } from '../present/event.ts'
 import { PageValues } from '../present/pageValues.ts'
 import { presentListedRun } from '../present/run.ts'
 import { AsOfQuery } from '../asOf.ts'
+import { beforeOf } from '../before.ts'
 import { type Ask, item, type Reply, route } from '../route.ts'
 import { largeListOf, pageQuery, PageQuery } from '../paging.ts'
 import { Event, PublishedEvent, Run } from '../schemas.ts'
@@ -137,14 +138,31 @@ export const eventRoutes = [
     summary: 'List events',
     tag,
     needs: { type: 'event', action: 'read' },
-    query: pageQuery({ event_type: Type.Optional(Type.String({ minLength: 1 })) }),
+    query: pageQuery({
+      event_type: Type.Optional(Type.String({ minLength: 1 })),
+      before: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 1024,
+          description: 'Only events that were published before this ISO 8601 time, or before a `next`',
+        }),
+      ),
+    }),
     reply: { kind: 'list', schema: Event },
     handle: (ask) => {
       const { limit, offset, event_type } = ask.query
       const { env_id } = ask.credential
+      const before = beforeOf(ask.query.before)
       const values = new PageValues()
       const equal = { env_id, ...(event_type !== undefined && { event_type }) }
-      return largeListOf(ask, 'events', { equal, limit, offset }, (doc) => presentListedEvent(doc, values))
+      const range = { limit, offset, ...(before !== undefined && { before }) }
+      return largeListOf(
+        ask,
+        'events',
+        { equal, ...range },
+        (doc) => presentListedEvent(doc, values),
+        ({ order }) => order,
+      )
     },
   }),
 

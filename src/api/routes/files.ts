@@ -32,6 +32,9 @@ const MAX_BODY_BYTES = 300 << 20
 const UPLOAD = '/v1/files/upload/'
 const DOWNLOAD = '/v1/files/download/'
 
+/** Sorts before every character that a path may contain. */
+const BELOW_PATHS = '\u0001'
+
 /** A file in a list. */
 const present = (doc: FileDoc) => fieldsOf(File, doc)
 
@@ -176,10 +179,20 @@ export const fileRoutes = [
           description: 'Only files whose path begins with this prefix',
         }),
       ),
+      after: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: MAX_PATH_BYTES,
+          description: 'Only files whose path sorts after this one, such as a `next`',
+        }),
+      ),
     }),
     reply: { kind: 'list', schema: File },
-    handle: ({ query, credential: { env_id }, deps: { views } }) =>
-      listOf(views, 'files', { equal: { env_id }, sort: 'path', ...query }, present),
+    handle: ({ query: { after, ...query }, credential: { env_id }, deps: { views } }) => {
+      const from = after === undefined ? {} : { from: `${after}${BELOW_PATHS}` }
+      const bounds = { equal: { env_id }, sort: 'path', ...from, ...query }
+      return listOf(views, 'files', bounds, present, ({ path }) => path)
+    },
   }),
 
   route({

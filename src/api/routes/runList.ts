@@ -1,6 +1,5 @@
 import Type from 'typebox'
 import { clock, isoOf } from '../../clock.ts'
-import { timeOf } from '../../commands/audit/moment.ts'
 import { pastOf } from '../../commands/audit/past.ts'
 import { orderBeyond, runsThen } from '../../commands/audit/pastRuns.ts'
 import { MOST_SEARCHED, SEARCHED_TOGETHER, searchRuns } from '../../commands/runs/searchRuns.ts'
@@ -9,6 +8,7 @@ import { AppError } from '../../errors.ts'
 import { isId } from '../../ids.ts'
 import { holding } from '../../loops/byteBudget.ts'
 import { AsOf } from '../asOf.ts'
+import { beforeOf } from '../before.ts'
 import type { ApiDeps } from '../deps.ts'
 import { demandRef } from '../functionRef.ts'
 import { DOCUMENT_BYTES } from '../http/memory.ts'
@@ -143,12 +143,6 @@ const projectIdOf = ({ views }: Pick<ApiDeps, 'views'>, env_id: string, idOrName
     `project: expected the id or name of a project, got "${idOrName.slice(0, 60)}"`,
   )
 }
-
-/** The `order` of a run: its time, and its position in the log, whose digits depend on the engine. */
-const ORDER = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\/[0-9a-f]{1,64}$/
-
-const beforeOf = (before: string | undefined): string | undefined =>
-  before === undefined || ORDER.test(before) ? before : timeOf('before', before)
 
 /** Returns when a time range begins that ends now, as ISO 8601 UTC. */
 const startOfRange = (duration: string): string => {
