@@ -2,6 +2,7 @@ import { onOneLine } from '../logger.ts'
 import { parseServiceUrl, readClientConfig } from '../process/clientConfig.ts'
 import { connectClient, serviceErrorOf } from './author.ts'
 import { command } from './command.ts'
+import { urlHere } from './connection.ts'
 import { writeProfile } from './profiles.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
@@ -44,8 +45,8 @@ export const loginCommand = command({
     'svc runs --profile prod',
   ],
   async run({ args, options, secret, signal }) {
-    const { url: here, profilesDir } = readClientConfig()
-    const [url, name] = [args.url ?? here, options.profile ?? DEFAULT_PROFILE]
+    const { profilesDir } = readClientConfig()
+    const [url, name] = [args.url ?? urlHere(options.profile), options.profile ?? DEFAULT_PROFILE]
     const key = (await secret(`API key of ${url}: `)).trim()
     if (!/^[\x21-\x7e]+$/.test(key))
       throw new WrongUsage('standard input: expected an API key of letters, digits and signs without spaces')

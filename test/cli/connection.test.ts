@@ -217,6 +217,49 @@ logins('stores a profile that only this user can read', async () => {
   })
 })
 
+logins('without a URL sends the key to the service that other commands find', async () => {
+  const asked: Asked[] = []
+  const [config, folder] = [tempDir(), tempDir()]
+  const nobody = { HOST: '127.0.0.1', PORT: '2' } // a port of the system, which no other test is given
+  const again = async (args: readonly string[], variables: Readonly<Record<string, string>> = {}) => {
+    asked.length = 0
+    const { code, out, err } = await cli(['login', ...args, '--json'], {
+      env: { XDG_CONFIG_HOME: config, ...nobody, ...variables },
+      cwd: folder,
+      input: 'new-key\n',
+    })
+    const stored = code === 0 ? (JSON.parse(out) as { url: string; profile: string }) : null
+    return { asked: asked.map(({ name }) => name), profile: stored?.profile, url: stored?.url, err }
+  }
+  await serving(asked, 'dev', (dev) =>
+    serving(asked, 'prod', (prod) =>
+      serving(asked, 'last', async (last) => {
+        assert.match((await again([])).err, 'http://127.0.0.1:2 does not answer')
+        await login(config, prod, 'prod-key', '--profile', 'prod')
+        await login(config, last, 'last-key', '--profile', 'last')
+        const done = { err: '', asked: ['prod'], url: prod }
+        assert.equal(await again(['--profile', 'prod']), { ...done, profile: 'prod' })
+        assert.equal(await again([]), { ...done, profile: 'default' })
+        assert.equal(await again([], { SVC_PROFILE: 'last' }), {
+          err: '',
+          asked: ['last'],
+          url: last,
+          profile: 'default',
+        })
+        writeInstance(folder, { url: dev, key: 'dev-key', project: 'p', pid: process.pid })
+        assert.equal(await again([]), { err: '', asked: ['dev'], url: dev, profile: 'default' })
+        assert.equal(await again(['--profile', 'prod']), { ...done, profile: 'prod' })
+        const unknown = await again(['--profile', 'new'])
+        assert.equal(unknown.asked, [])
+        assert.match(unknown.err, 'create it with svc login URL --profile NAME')
+        const both = await again(['--profile', 'prod'], { SVC_URL: last })
+        assert.equal(both.asked, [])
+        assert.match(both.err, '--profile: expected no SVC_URL beside it')
+      }),
+    ),
+  )
+})
+
 logins('stores nothing if the service refuses the key, or the key is none', async () => {
   const config = tempDir()
   await answering(
