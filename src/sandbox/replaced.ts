@@ -10,13 +10,17 @@ export class Replaced {
     this.#source = source
   }
 
-  /** Returns a function that replaces a range by the text, which has only ASCII. */
+  /**
+   * Returns a function that replaces a range by the text, which has only ASCII. A character of which it contains a part is
+   * replaced as a whole: the rest would be no valid UTF-8.
+   */
   by(text: string): (from: number, to: number) => void {
     return (from, to) => {
       const copy = this.#roomFor(this.#length + from - this.done + text.length)
       this.#length += this.#source.copy(copy, this.#length, this.done, from)
       for (let index = 0; index < text.length; index++) copy[this.#length++] = text.charCodeAt(index)
       this.done = to
+      while (isContinuation(this.#source[this.done])) this.done++
     }
   }
 
@@ -36,3 +40,6 @@ export class Replaced {
     return (this.#copy = larger)
   }
 }
+
+/** Whether a byte of UTF-8 continues a character. */
+const isContinuation = (byte = 0): boolean => (byte & 0xc0) === 0x80

@@ -110,6 +110,20 @@ masking('is replaced as a whole, however long it is and whatever it shares with 
   assert.is(maskingOf(one, other).text(`${one} ${other}`), '*** ***')
 })
 
+masking('leaves no part of a character of a text that differs in its middle', () => {
+  for (const length of [31, 40]) {
+    const begin = 'a'.repeat(length)
+    const masked = maskingOf(`${begin}éXYZ`)
+    const text = `${begin}è other`
+    assert.is(masked.text(text), '*** other')
+    const raw = masked.json(new RawJson(Buffer.from(JSON.stringify([text, `"${text}`])))) as RawJson
+    assert.is(jsonBytes(raw).toString(), '["*** other","\\"*** other"]')
+    const { unfinished } = masked.piece(begin.slice(0, -2), { isCut: true })
+    const next = masked.piece(text.slice(length - 2), { before: unfinished, isCut: false })
+    assert.is(next.text, '*** other')
+  }
+})
+
 masking('is searched in the same time, whoever chose the values', () => {
   const values = collidingValues(200)
   const masked = maskingOf(...values)
