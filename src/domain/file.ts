@@ -23,6 +23,8 @@ export type FileCommand =
       >
       readonly run_id: string | null
       readonly now: string
+      /** Throws `forbidden` unless the writer may do this at the path. */
+      readonly demand: (action: 'create' | 'update') => void
     }
   | { readonly type: 'DeleteFile'; readonly file_id: string }
 
@@ -40,6 +42,7 @@ export const file: Decider<FileAtPath, FileCommand, FileEvent> = {
       case 'StoreFile': {
         const { file, run_id } = command
         if (now?.key === file.key || former.includes(file.key)) return [] // a repeated command stores one file
+        command.demand(now ? 'update' : 'create') // while the content was sent, others may have written to the path
         return [
           {
             type: 'FileStored',

@@ -48,9 +48,9 @@ export const serveFileCall = async (
   }
   /** Identifies an upload that this run began. */
   const upload = () => ({ upload_id: idOf(params, 'upload_id'), by_run_id: run_id })
-  const demandToWrite = async (at: string): Promise<void> => {
-    if (rights) await demandWrite(deps, await rights(), { env_id, path: at })
-  }
+  const now = async () => rights && rights()
+  const demandToWrite = async (at: string): Promise<void> =>
+    demandWrite(deps, await now(), { env_id, path: at })
   /** Whether the file is created or updated is only known when the upload is complete. */
   const demandUpload = async (): Promise<void> => {
     if (!rights) return
@@ -70,9 +70,8 @@ export const serveFileCall = async (
     }
     case 'put': {
       const bytes = bytesOf(params)
-      await demandToWrite(checkedPath(path))
       const content = () => once(bytes)
-      const wanted = { path, content_type, run_id, announced: bytes.length, content }
+      const wanted = { path, content_type, run_id, rights: await now(), announced: bytes.length, content }
       return present(await storeFile(deps, wanted, cause))
     }
     case 'begin': {
@@ -91,7 +90,7 @@ export const serveFileCall = async (
     }
     case 'complete':
       if (rights) await demandToWrite((await uploadFor(deps, env_id, upload())).upload.path)
-      return present(await completeUpload(deps, upload(), cause))
+      return present(await completeUpload(deps, { ...upload(), rights: await now() }, cause))
     case 'abort':
       await demandUpload()
       await abortUpload(deps, upload(), cause)

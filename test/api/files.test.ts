@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import * as assert from 'uvu/assert'
 import { lackText } from '../../src/access/permissions.ts'
 import type { Static } from 'typebox'
@@ -267,6 +268,32 @@ permissions('to create do not allow updates, and vice versa', async () => {
   assert.is((await updater.refused('GET', '/files')).status, 403)
   assert.is((await reader.page('/files')).pagination.limit, 20)
   assert.is((await reader.refused('PUT', '/files/upload/a/new.txt', 'x')).status, 403)
+})
+
+/** Uploads content only after `meanwhile`, when the service has let the request in. Resolves with the status. */
+const slowPut = (path: string, as: Api, meanwhile: () => Promise<unknown>): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const sent = request(`${url}/v1/files/upload/${path}`, {
+      method: 'PUT',
+      headers: { Authorization: `Bearer ${as.key}`, 'Content-Length': 4, Expect: '100-continue' },
+    })
+    sent.on('continue', () => void meanwhile().then(() => sent.end('slow'), reject))
+    sent.on('response', (response) => resolve(response.resume().statusCode ?? 0))
+    sent.on('error', reject)
+    sent.flushHeaders()
+  })
+
+permissions('apply to the file that is at the path when the upload ends', async () => {
+  await team.remove(`/files/${(await put('a/mine.txt', '1', { as: team })).file_id}`)
+  let file_id = ''
+  const create = async () => ({ file_id } = await put('a/mine.txt', 'team', { as: team }))
+  assert.is(await slowPut('a/mine.txt', mine, create), 403)
+  assert.is((await team.send('GET', `/files/${file_id}/download`)).text, 'team')
+  const remove = () => team.remove(`/files/${file_id}`)
+  const kept = await contents()
+  assert.is(await slowPut('a/mine.txt', updater, remove), 403)
+  assert.is((await team.page('/files?prefix=a/mine.txt')).pagination.total, 0)
+  assert.is(await contents(), kept - 1)
 })
 
 permissions.after(() => server.stop())

@@ -1,8 +1,10 @@
 import { file } from '../../src/domain/file.ts'
+import { AppError } from '../../src/errors.ts'
 import type { EventOf } from '../../src/events/index.ts'
 import { given as givenOf } from '../support/given.ts'
 import { suite } from '../support/suite.ts'
 
+const ANY = ['create', 'update']
 const given = givenOf(file, { env_id: 'env', correlation_id: 'c' })
 
 const content = (key: string, file_id = 'f') => ({
@@ -14,8 +16,12 @@ const content = (key: string, file_id = 'f') => ({
   content_type: 'text/plain',
   storage_backend: 'disk',
 })
-const store = (key: string, { now = '1', run_id = null as string | null, file_id = 'f' } = {}) =>
-  ({ type: 'StoreFile', file: content(key, file_id), run_id, now }) as const
+const store = (key: string, { now = '1', run_id = null as string | null, file_id = 'f', may = ANY } = {}) => {
+  const demand = (action: string) => {
+    if (!may.includes(action)) throw new AppError('forbidden', action)
+  }
+  return { type: 'StoreFile', file: content(key, file_id), run_id, now, demand } as const
+}
 const stored = (key: string, more: Partial<EventOf<'FileStored'>> = {}): EventOf<'FileStored'> => ({
   type: 'FileStored',
   ...content(key),
@@ -76,6 +82,18 @@ path('keeps its file, whatever id a concurrent writer proposed', () =>
     .when(store('v2', { file_id: 'g' }))
     .then(stored('v2', { replaced: { key: 'v1', size: 2 } })),
 )
+
+path('receives a file from a writer that may create it, and new content from one that may update it', () => {
+  const [create, update] = [{ may: ['create'] }, { may: ['update'] }]
+  given().when(store('v1', create)).then(stored('v1'))
+  given().when(store('v1', update)).refuses('forbidden')
+  given(stored('v1')).when(store('v2', create)).refuses('forbidden')
+  given(stored('v1'))
+    .when(store('v2', update))
+    .then(stored('v2', { replaced: { key: 'v1', size: 2 } }))
+  given(stored('v1')).when(store('v1', create)).then()
+  given(stored('v1'), removed('v1')).when(store('v2', update)).refuses('forbidden')
+})
 
 path('does not lose its file to a writer that expects another one', () => {
   given().when(remove).refuses('not_found')

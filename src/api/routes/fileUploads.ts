@@ -167,13 +167,14 @@ export const uploadRoutes = [
     reply: { kind: 'item', schema: FileUpload },
     demand: async (ask) => {
       const { status, upload } = await uploadOf(ask)
-      if (status === 'completed') return
+      if (status !== 'pending') return // a repeat: the append decides
       const { env_id, permissions } = ask.credential
       await demandWrite(ask.deps, permissions, { env_id, path: upload.path })
     },
     handle: async (ask) => {
       const { upload_id } = ask.params
-      const file = await completeUpload(ask.deps, { upload_id }, ask.caller.cause)
+      const { permissions: rights } = ask.credential
+      const file = await completeUpload(ask.deps, { upload_id, rights }, ask.caller.cause)
       return item(presentUpload(file), 200, { ETag: file.etag })
     },
   }),

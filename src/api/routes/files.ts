@@ -6,7 +6,6 @@ import { demand } from '../../access/permissions.ts'
 import { pastOf } from '../../commands/audit/past.ts'
 import { fileAt } from '../../commands/files/fileAt.ts'
 import { deleteFile } from '../../commands/files/deleteFile.ts'
-import { demandWrite } from '../../commands/files/demandWrite.ts'
 import { readFile } from '../../commands/files/readFile.ts'
 import { storeFile } from '../../commands/files/storeFile.ts'
 import type { Content } from '../../content/blobContent.ts'
@@ -88,17 +87,14 @@ const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
   if (ctx.get('Content-Range') !== '')
     throw new AppError('bad_request', 'Content-Range: not supported, expected the whole file')
   const content_type = checkedContentType(ctx.get('Content-Type'))
-  await demandWrite(deps, credential.permissions, { env_id: credential.env_id, path })
   const content = () => {
     sendContinue(ctx)
     return incoming(ctx.req)
   }
   const announced = announcedBytes(ctx)
-  return storeFile(
-    deps,
-    { path, content_type, run_id: null, announced, maxBytes: MAX_BODY_BYTES, content },
-    caller.cause,
-  )
+  const { permissions: rights } = credential
+  const wanted = { path, content_type, run_id: null, rights, announced, maxBytes: MAX_BODY_BYTES, content }
+  return storeFile(deps, wanted, caller.cause)
 }
 
 /** The headers prevent browsers from executing user content or showing it as a page of this service. */

@@ -10,6 +10,7 @@ import { newId } from '../../ids.ts'
 import { checkFileSize } from './checkFileQuota.ts'
 import { commitFile } from './commitFile.ts'
 import type { CommandDeps } from '../deps.ts'
+import type { WriteRights } from './demandWrite.ts'
 import { discardContent } from './discardContent.ts'
 import { fileAt } from './fileAt.ts'
 import { fileOfContent } from './fileOfContent.ts'
@@ -22,10 +23,14 @@ type Deps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quo
  * fact wins. Each step can be repeated after a crash. A repeat after completion resolves with the same file, also if it
  * has other content now, and rejects with `not_found` if it was deleted.
  */
-export const completeUpload = async (deps: Deps, ref: UploadRef, cause: EnvCause): Promise<File> => {
+export const completeUpload = async (
+  deps: Deps,
+  { rights, ...ref }: UploadRef & { readonly rights: WriteRights },
+  cause: EnvCause,
+): Promise<File> => {
   const { env_id } = cause
   const known = await uploadFor(deps, env_id, ref)
-  if (known.status !== 'pending') return storeJoined(deps, known, cause)
+  if (known.status !== 'pending') return storeJoined(deps, known, cause, { rights })
   let isFirst = false
   try {
     const joined = await joinParts(deps, env_id, known)
@@ -35,7 +40,7 @@ export const completeUpload = async (deps: Deps, ref: UploadRef, cause: EnvCause
   } catch (error) {
     if (!isAppError(error, 'not_found') || !(await isCompleted(deps, known.upload))) throw error
   }
-  return storeJoined(deps, await uploadFor(deps, env_id, ref), cause, { isFirst })
+  return storeJoined(deps, await uploadFor(deps, env_id, ref), cause, { rights, isFirst })
 }
 
 /** Makes joined parts a file. `isFirst`: no earlier attempt can have done it. */
@@ -43,14 +48,14 @@ const storeJoined = async (
   deps: Deps,
   joined: KnownUpload,
   cause: EnvCause,
-  { isFirst = false } = {},
+  { rights, isFirst = false }: { rights: WriteRights; isFirst?: boolean },
 ): Promise<File> => {
   const { env_id } = cause
   const { upload_id, path, key, content_type, by_run_id: run_id } = joined.upload
   if (joined.status === 'completed') return completedFile(deps, env_id, joined.upload)
   const { parts, size } = assembled(joined)
   const before = isFirst ? null : await fileOfContent(deps, env_id, { path, key })
-  const content = { file_id: newId(), path, key, size, etag: etagOf(parts), content_type, run_id }
+  const content = { file_id: newId(), path, key, size, etag: etagOf(parts), content_type, run_id, rights }
   const file = before ?? (await commitFile(deps, content, cause))
   await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'CompleteUpload' }, cause)
   return file

@@ -10,6 +10,7 @@ import type { File } from '../../events/file.ts'
 import { newId } from '../../ids.ts'
 import { commitFile } from './commitFile.ts'
 import type { CommandDeps } from '../deps.ts'
+import { demandAction, type WriteRights } from './demandWrite.ts'
 import { discardContent } from './discardContent.ts'
 import { fileAt } from './fileAt.ts'
 
@@ -18,32 +19,34 @@ export interface FileToStore {
   readonly content_type: unknown
   /** The run whose code writes the file; null for a client. */
   readonly run_id: string | null
+  readonly rights: WriteRights
   /** Announced size in bytes; null when unknown. */
   readonly announced: number | null
   /** Maximum size in bytes; the plan may allow less. */
   readonly maxBytes?: number
-  /** Called when the path and the announced size are accepted. */
+  /** Called when the path, the rights and the announced size are accepted. */
   readonly content: () => AsyncIterable<Buffer>
 }
 
 /**
- * Streams content to a path (SPEC.md, Files). Rejects with `bad_request`, `payload_too_large`, `quota_exceeded`,
- * `rate_limit_exceeded` or `request_timeout`; then no content is kept.
+ * Streams content to a path (SPEC.md, Files). Rejects with `bad_request`, `forbidden`, `payload_too_large`,
+ * `quota_exceeded`, `rate_limit_exceeded` or `request_timeout`; then no content is kept.
  */
 export const storeFile = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quotas: FileQuota },
-  { run_id, announced, maxBytes = Infinity, content, ...wanted }: FileToStore,
+  { run_id, rights, announced, maxBytes = Infinity, content, ...wanted }: FileToStore,
   cause: EnvCause,
 ): Promise<File> => {
   const { aggregates, blobs, quotas } = deps
   const { env_id } = cause
   const path = checkedPath(wanted.path)
   const content_type = checkedContentType(wanted.content_type)
+  const former = await fileAt(deps, env_id, path)
+  demandAction(rights, path, former ? 'update' : 'create') // spares the content of a refused writer; the append decides
   const most = Math.min(maxBytes, quotas.maxFileBytes(env_id))
   const tooLarge = (got: string) =>
     new AppError('payload_too_large', `body: expected at most ${most} bytes, got ${got}`)
   if (announced !== null && announced > most) throw tooLarge(String(announced))
-  const former = await fileAt(deps, env_id, path)
   const room = quotas.roomFor(env_id, { id: path, bytes: former?.size ?? 0 })
 
   const began = clock.monotonic()
@@ -69,7 +72,7 @@ export const storeFile = async (
       throw new AppError('request_timeout', `body: expected it within ${MAX_STORING_MS} ms`)
     }
     const stored = { ...expected, size, etag: etagOf(digest) }
-    return await commitFile(deps, stored, cause).catch(async (error: unknown) => {
+    return await commitFile(deps, { ...stored, rights }, cause).catch(async (error: unknown) => {
       const isRefused = isAppError(error) && error.status < 500 // after any other error the fact may have been stored
       if (isRefused) await discardContent(blobs, key)
       throw error

@@ -58,7 +58,15 @@ const store = (
 ) =>
   storeFile(
     deps,
-    { path, content_type: '', run_id: null, announced: null, content: () => content(bytes), ...limits },
+    {
+      path,
+      content_type: '',
+      run_id: null,
+      rights: null,
+      announced: null,
+      content: () => content(bytes),
+      ...limits,
+    },
     cause,
   )
 
@@ -94,7 +102,7 @@ quota('is asked for the difference to the file before', async ({ under }) => {
 quota('is asked before the first byte when the caller announces the size', async ({ under }) => {
   const { deps } = under({ roomFor: noRoom })
   let begun = false
-  const wanted = { path: 'early', content_type: '', run_id: null, announced: 10 }
+  const wanted = { path: 'early', content_type: '', run_id: null, rights: null, announced: 10 }
   await refusedWith('quota_exceeded', () =>
     storeFile(deps, { ...wanted, content: () => ((begun = true), content(10)) }, cause),
   )
@@ -183,7 +191,7 @@ const unread = (): never => {
 }
 
 changes('leaves no content of a file, and reads none', async ({ node, deps }) => {
-  const wanted = { path: 'a', content_type: '', run_id: null, announced: 10, content: unread }
+  const wanted = { path: 'a', content_type: '', run_id: null, rights: null, announced: 10, content: unread }
   await refusedWith('rate_limit_exceeded', () => storeFile(deps, wanted, cause))
   assert.equal(await Array.fromAsync(node.blobs.list('files/')), [])
 })

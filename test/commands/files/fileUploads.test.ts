@@ -3,15 +3,17 @@ import * as assert from 'uvu/assert'
 import { clock } from '../../../src/clock.ts'
 import { abortUpload } from '../../../src/commands/files/abortUpload.ts'
 import { beginUpload, UPLOAD_EXPIRES_MS } from '../../../src/commands/files/beginUpload.ts'
-import { completeUpload } from '../../../src/commands/files/completeUpload.ts'
+import { completeUpload as completeAs } from '../../../src/commands/files/completeUpload.ts'
 import { deleteFile } from '../../../src/commands/files/deleteFile.ts'
 import { expireUpload } from '../../../src/commands/files/expireUpload.ts'
 import { fileAt } from '../../../src/commands/files/fileAt.ts'
 import { putPart } from '../../../src/commands/files/putPart.ts'
-import { uploadFor } from '../../../src/commands/files/uploadFor.ts'
+import { type UploadRef, uploadFor } from '../../../src/commands/files/uploadFor.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
 import type { FileQuota } from '../../../src/content/fileQuota.ts'
+import { compilePermissions } from '../../../src/access/permissions.ts'
 import { AppError } from '../../../src/errors.ts'
+import type { EnvCause } from '../../../src/events/event.ts'
 import type { EventType } from '../../../src/events/index.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import type { Upload } from '../../../src/events/upload.ts'
@@ -44,6 +46,9 @@ const uploadKeys = async (upload_id: string): Promise<Upload> => {
     if (event.type === 'UploadBegun') return event
   throw new Error('Expected an upload')
 }
+/** Completes an upload for a writer that may write every file. */
+const completeUpload = (by: Parameters<typeof completeAs>[0], ref: UploadRef, cause: EnvCause) =>
+  completeAs(by, { ...ref, rights: null }, cause)
 /** Completes an upload on a node that dies before it stores a fact of the type. */
 const dying = (type: EventType, ref: { upload_id: string }, blobs: Blobs = node.blobs) => {
   const store = forwarding(node.store, {
@@ -63,6 +68,19 @@ uploads('becomes a file; a repeated completion resolves with the same file', asy
   await put(upload_id, 1, 'content')
   const file = await completeUpload(deps, { upload_id }, cause)
   assert.equal(await completeUpload(deps, { upload_id }, cause), file)
+  assert.is(await contentAt(path), 'content')
+})
+
+uploads('becomes a file only if its writer may create it then, or update the one that is there', async () => {
+  const { upload_id, path } = await begin()
+  const rights = compilePermissions({ 'file:*': ['create'] })
+  await put(upload_id, 1, 'content')
+  const { file_id } = await store(path, 'before')
+  await refusedWith('forbidden', () => completeAs(deps, { upload_id, rights }, cause))
+  assert.is(await contentAt(path), 'before')
+  await deleteFile(deps, { path, file_id }, cause)
+  const file = await completeAs(deps, { upload_id, rights }, cause)
+  assert.equal(await completeAs(deps, { upload_id, rights }, cause), file)
   assert.is(await contentAt(path), 'content')
 })
 

@@ -25,6 +25,7 @@ export const openFiles = async () => {
         path,
         content_type,
         run_id: null,
+        rights: null,
         announced: null,
         content: () => Readable.from([Buffer.from(content)]),
       },

@@ -34,7 +34,14 @@ type FileDeps = Parameters<typeof storeFile>[0]
 const store = (deps: FileDeps, path: string, content: string) =>
   storeFile(
     deps,
-    { path, content_type: 'text/plain', run_id: null, announced: null, content: () => bytes(content) },
+    {
+      path,
+      content_type: 'text/plain',
+      run_id: null,
+      rights: null,
+      announced: null,
+      content: () => bytes(content),
+    },
     cause,
   )
 
@@ -150,7 +157,7 @@ sweep('is not needed when all goes well', async ({ node, files }) => {
   await store(files, 'a', '2')
   const upload_id = await begin(files, 'a', 4)
   await put(files, upload_id)
-  const file = await completeUpload(files, { upload_id }, cause)
+  const file = await completeUpload(files, { upload_id, rights: null }, cause)
   assert.equal(await keysIn(node), [file.key])
   assert.equal(await Array.fromAsync(node.blobs.listUploads()), [])
 })
@@ -164,7 +171,7 @@ sweep('finds an upload whose server died between its steps complete', async ({ n
     upload.blob_upload_id,
     [...parts.values()].map(({ part_number, blob_etag }) => ({ part_number, etag: blob_etag })),
   )
-  assert.is((await completeUpload(files, { upload_id }, cause)).size, 4)
+  assert.is((await completeUpload(files, { upload_id, rights: null }, cause)).size, 4)
   assert.is((await fileAt(files, 'env', 'a'))?.key, upload.key)
 })
 

@@ -153,7 +153,7 @@ purging('removes the bytes and documents of the environment, and of no other', a
     await createVariable(deps, { project: project_id, key: 'KEY', value: 'secret', description: '' }, own)
     const file = { content_type: 'text/plain', run_id: null }
     const content = () => Readable.from([Buffer.from('hello')])
-    await storeFile(deps, { ...file, path: 'a.txt', announced: null, content }, own.cause)
+    await storeFile(deps, { ...file, path: 'a.txt', rights: null, announced: null, content }, own.cause)
     await beginUpload(deps, { ...file, path: 'b.bin' }, own)
     const stream_id = await startRun(env_id, project_id)
     return { ...tenant, stream_id }
@@ -208,7 +208,7 @@ purging('removes the parts of an upload that were joined and are no file yet', a
         : node.store.append(stream, events, expected),
   })
   const dying = { ...deps, store, aggregates: openAggregates(store) }
-  await refusedWith('unavailable', () => completeUpload(dying, { upload_id }, own.cause))
+  await refusedWith('unavailable', () => completeUpload(dying, { upload_id, rights: null }, own.cause))
   const content = () => Array.fromAsync(blobs.list(filesOf(env_id)))
   assert.is((await content()).length, 1)
   await deleteEnv(deps, { env_id }, cause)

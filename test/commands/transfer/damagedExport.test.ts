@@ -23,7 +23,14 @@ const content = async function* () {
   yield Buffer.from(CONTENT)
   await Promise.resolve()
 }
-const stored = { path: 'a.txt', content_type: 'text/plain', run_id: null, announced: CONTENT.length, content }
+const stored = {
+  path: 'a.txt',
+  content_type: 'text/plain',
+  run_id: null,
+  rights: null,
+  announced: CONTENT.length,
+  content,
+}
 await storeFile(source.deps, stored, caller.cause)
 await source.views.settled()
 const whole = Buffer.concat(await Array.fromAsync(await exportEnv(source.deps, { env_id, transferKey })))

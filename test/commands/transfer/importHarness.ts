@@ -49,7 +49,7 @@ export const fill = async (node: Node, { caller }: Tenant): Promise<string> => {
   }
   await storeFile(
     node.deps,
-    { path: 'a.txt', content_type: 'text/plain', run_id: null, announced: 7, content },
+    { path: 'a.txt', content_type: 'text/plain', run_id: null, rights: null, announced: 7, content },
     caller.cause,
   )
   await node.views.settled()

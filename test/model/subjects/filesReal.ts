@@ -36,7 +36,7 @@ export const openFiles = async (world: World): Promise<Scenario<FilesCommand>> =
     switch (command.op) {
       case 'store': {
         const { path, content } = command
-        const wanted = { path, content_type: '', run_id: null, announced: null }
+        const wanted = { path, content_type: '', run_id: null, rights: null, announced: null }
         await storeFile(node, { ...wanted, content: () => Readable.from([bytesOf(content)]) }, cause)
         return
       }
@@ -60,7 +60,7 @@ export const openFiles = async (world: World): Promise<Scenario<FilesCommand>> =
         return
       }
       case 'complete':
-        await completeUpload(node, { upload_id: idOf(command) }, cause)
+        await completeUpload(node, { upload_id: idOf(command), rights: null }, cause)
         return
       case 'abort':
         return abortUpload(node, { upload_id: idOf(command) }, cause)
