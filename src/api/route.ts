@@ -69,6 +69,7 @@ export type Reply =
       readonly status: number
       readonly data: unknown
       readonly headers?: Record<string, string>
+      readonly isUnfinished?: boolean
     }
   | {
       readonly kind: 'list'
@@ -90,6 +91,14 @@ export const item = (data: unknown, status = 200, headers: Record<string, string
   status,
   data,
   headers,
+})
+/** An item about a run that continues. With an `Idempotency-Key` it becomes a 503, and a repetition waits for the end. */
+export const unfinished = (data: unknown, status: number, headers: Record<string, string> = {}): Reply => ({
+  kind: 'item',
+  status,
+  data,
+  headers,
+  isUnfinished: true,
 })
 export const list = (
   items: readonly unknown[],

@@ -7,8 +7,9 @@ import { follow } from './sse.ts'
 
 const FUNCTIONS = `
 import { setTimeout } from 'node:timers/promises'
-import { fn, send } from 'svc'
+import { currentRun, fn, send } from 'svc'
 export const slow = fn({ webhook: { service: 'slow', path: '/hook' } }, async ({ body }) => { await send('begun', null); await setTimeout(body); return 'answered' })
+export const hangsOnce = async () => { await send('begun', null); if (currentRun().attempt === 1) await new Promise(() => {}) }
 export const work = fn({ 'on-event': 'work' }, async ({ data }) => { await send('begun', null); await setTimeout(data); return 'worked' })
 `
 
@@ -72,6 +73,32 @@ stopping('lets runs in progress end, and stores everything', async ({ server }) 
   assert.equal(await again.api.get<Event>(`/events/${event.event_id}`), event)
   await again.stop()
 })
+
+for (const [what, path, body, status] of [
+  ['call', '/functions/work/jobs%2FhangsOnce?wait=60', {}, 'succeeded'],
+  [
+    'evaluation',
+    '/projects/work/eval',
+    { code: 'await send("begun", null); await new Promise(() => {})' },
+    'failed',
+  ],
+] as const)
+  stopping(`lets a client send a ${what} that has not ended again, with its key`, async ({ server }) => {
+    const sent = { body, headers: { 'Idempotency-Key': 'k' } }
+    const reply = server.api.send('POST', path, sent)
+    await hasBegun(server)
+    const code = server.end('SIGTERM')
+    const refused = await reply
+    assert.equal([refused.status, refused.headers.get('retry-after')], [503, '1'], refused.text)
+    assert.is(await code, 0)
+    const again = await spawnServer({ dataDir: server.dataDir })
+    const { data } = (await again.api.send('POST', path, sent)).json as { data: Run }
+    assert.is(data.status, status)
+    const runs = (await again.api.page<Run>('/runs')).data
+    const firsts = runs.filter(({ attempt }) => attempt === 1).map(({ run_id }) => run_id)
+    assert.equal(firsts, [data.run_id])
+    await again.stop()
+  })
 
 stopping('leaves nothing behind that blocks the next start', async ({ server }) => {
   assert.is(await server.end('SIGTERM'), 0)

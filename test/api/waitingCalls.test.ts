@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
-import { deploy, ended } from '../support/build.ts'
+import { deploy, ended, type Run } from '../support/build.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
@@ -62,6 +62,29 @@ for (const [how, headers] of [
     const { run_id } = (json as { data: { run_id: string } }).data
     assert.is((await ended(api, run_id)).result, MANY.length)
   })
+
+waiting('whose client leaves is continued by a repetition with its Idempotency-Key', async () => {
+  const path = newId()
+  const client = new AbortController()
+  const sent = { body: { args: [path, 'many'] }, headers: { 'Idempotency-Key': newId() } }
+  const send = (signal?: AbortSignal) =>
+    api.send('POST', '/functions/shop/shop%2Fwaits?wait=60', { ...sent, ...(signal && { signal }) })
+  const left = send(client.signal).then(
+    () => 'answered',
+    (error: Error) => error.name,
+  )
+  await until(() => isThere(`${path}.asked`), { timeoutMs: 30_000, everyMs: 50 })
+  client.abort()
+  assert.is(await left, 'AbortError')
+  const repeated = send()
+  await put(`${path}.answered`)
+  const { status, headers, text } = await repeated
+  assert.equal([status, headers.get('idempotency-replayed')], [200, null], text)
+  const again = await send()
+  assert.equal([again.text, again.headers.get('idempotency-replayed')], [text, 'true'])
+  const runs = (await api.page<Run>('/runs?fn=shop/waits')).data
+  assert.is(runs.filter(({ result }) => result === 'many'.length).length, 1)
+})
 
 waiting('has no memory for its code any more: an evaluation', async () => {
   const path = newId()

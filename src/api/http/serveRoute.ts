@@ -297,6 +297,11 @@ const finalAnswer = async (ctx: Context, handle: () => Promise<Reply>): Promise<
         'internal_server_error',
         'Expected a reply that can be stored, got one that the handler has sent',
       )
+    if (reply.kind === 'item' && reply.isUnfinished)
+      throw new AppError(
+        'unavailable',
+        'The run has not ended: send the request again with its Idempotency-Key',
+      )
     return answerOf(reply, request_id)
   } catch (error) {
     if (!isAppError(error) || error.retryable || error.status >= 500 || error.status === 429) throw error

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { evaluate } from '../../commands/runs/evaluate.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import { presentRun } from '../present/run.ts'
-import { type Ask, item, route } from '../route.ts'
+import { type Ask, item, route, unfinished } from '../route.ts'
 import { Run } from '../schemas.ts'
 import { REPL_PATTERN } from '../schemas/patterns.ts'
 import { projectPaths } from './projects.ts'
@@ -41,6 +41,10 @@ export const evalRoutes = [
     example: { code: "await run('greetings/add', 1, 2)" },
     errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: Run },
-    handle: async (ask) => item(presentRun(await evaluated(ask), ask.deps.payloads), 201),
+    handle: async (ask) => {
+      const run = await evaluated(ask)
+      const reply = run.status === 'running' ? unfinished : item
+      return reply(presentRun(run, ask.deps.payloads), 201)
+    },
   }),
 ]

@@ -5,8 +5,9 @@ import { AppError } from '../../errors.ts'
 import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
 import { payloadOf } from '../../events/payload.ts'
 import { isId } from '../../ids.ts'
+import { leaving } from '../http/leaving.ts'
 import { demandRef } from '../functionRef.ts'
-import { type Ask, item, type Reply, route } from '../route.ts'
+import { type Ask, item, type Reply, route, unfinished } from '../route.ts'
 import { CalledFunction, PublishedEvent } from '../schemas.ts'
 
 /** Plain names for the events that control runs: the same permissions, the same effect. */
@@ -102,33 +103,28 @@ export const runControlRoutes = [
       also: { status: 202, description: 'The run has not ended', headers: { Location: 'Path of the run' } },
     },
     handle: async (ask) => {
-      const { deps, ctx } = ask
-      const gone = new AbortController()
-      const leave = () => gone.abort()
-      ctx.res.once('close', leave)
-      try {
-        const { ending, ...ids } = await called(ask, gone.signal)
-        if (!ending) {
-          const headers = { Location: `/v1/runs/${ids.run_id}` }
-          return item({ ...ids, status: null, result: null }, 202, headers)
-        }
-        switch (ending.type) {
-          case 'RunSucceeded':
-            return item({
-              ...ids,
-              status: 'succeeded',
-              result: deps.payloads.stored(payloadOf('result', ending)),
-            })
-          case 'RunFailed':
-            return item({ ...ids, status: 'failed', result: null, error: ending.error })
-          case 'RunCancelled':
-          case 'EventHandled':
-            return item({ ...ids, status: 'cancelled', result: null })
-          default:
-            return ending satisfies never
-        }
-      } finally {
-        ctx.res.off('close', leave)
+      const { deps, ctx, query } = ask
+      const gone = leaving(ctx)
+      const { ending, ...ids } = await called(ask, gone)
+      if (!ending) {
+        const isCutShort = query.wait > 0 && (gone.aborted || deps.stopping.aborted)
+        const reply = isCutShort ? unfinished : item
+        return reply({ ...ids, status: null, result: null }, 202, { Location: `/v1/runs/${ids.run_id}` })
+      }
+      switch (ending.type) {
+        case 'RunSucceeded':
+          return item({
+            ...ids,
+            status: 'succeeded',
+            result: deps.payloads.stored(payloadOf('result', ending)),
+          })
+        case 'RunFailed':
+          return item({ ...ids, status: 'failed', result: null, error: ending.error })
+        case 'RunCancelled':
+        case 'EventHandled':
+          return item({ ...ids, status: 'cancelled', result: null })
+        default:
+          return ending satisfies never
       }
     },
   }),
