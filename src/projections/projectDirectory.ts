@@ -85,11 +85,11 @@ export class ProjectDirectory {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Returns a project of the environment by id or name. */
+  /** Returns a project of the environment by id or name. The id of a project of another environment is only a name (I7). */
   project(env_id: string, idOrName: string): DirectoryProject | undefined {
-    const byId =
-      this.#projects.get(idOrName) ?? this.#projects.get(this.#byName.get(`${env_id}/${idOrName}`) ?? '')
-    return byId?.env_id === env_id ? byId : undefined
+    const byId = this.#projects.get(idOrName)
+    if (byId?.env_id === env_id) return byId
+    return this.#projects.get(this.#byName.get(`${env_id}/${idOrName}`) ?? '')
   }
 
   projectById(project_id: string): DirectoryProject | undefined {

@@ -213,5 +213,16 @@ projects('of another environment do not exist', async () => {
   assert.is((await other.get<Project>('/projects/theirs')).project_id, project_id)
 })
 
+projects(
+  'may be named like the id of a project of another environment, and are found by that name',
+  async () => {
+    const { project_id: name } = await other.post<Project>('/projects', { name: 'foreign' })
+    const created = await create(name)
+    assert.equal(await api.get(`/projects/${name}`), created)
+    assert.is((await api.page(`/runs?project=${name}`)).pagination.total, 0)
+    assert.is((await other.get<Project>(`/projects/${name}`)).name, 'foreign')
+  },
+)
+
 projects.after(() => server.stop())
 projects.run()
