@@ -166,8 +166,10 @@ for (const [asked, status, range, text] of [
 reading('sends a range only if the client’s part is of the current content (If-Range)', async () => {
   assert.is((await get(ten, { Range: 'bytes=1-1', 'If-Range': tag })).text, '1')
   assert.is((await get(ten, { Range: 'bytes=1-1', 'If-Range': '"other"' })).text, '0123456789')
+  // Other content of the same second would have the same date.
   const modified = (await get(ten)).headers.get('last-modified') ?? ''
-  assert.is((await get(ten, { Range: 'bytes=1-1', 'If-Range': modified })).text, '1')
+  const whole = await get(ten, { Range: 'bytes=1-1', 'If-Range': modified })
+  assert.equal([whole.status, whole.text], [200, '0123456789'])
 })
 
 for (const [known, status] of [

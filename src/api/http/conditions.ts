@@ -25,6 +25,8 @@ export const rangeOf = (header: string, size: number): Range | 'none' | null => 
   return from >= size ? 'none' : { from, to }
 }
 
-/** Whether `If-Range` allows a range: the client's partial copy is of the current content. */
-export const isSame = (ifRange: string, { etag, modified }: { etag: string; modified: string }): boolean =>
-  ifRange === '' || ifRange === etag || ifRange === modified
+/**
+ * Whether `If-Range` allows a range: the client's partial copy is of the current content. A date never does, because other
+ * content of the same second has the same date (RFC 9110, 13.1.5: a strong validator).
+ */
+export const isSame = (ifRange: string, etag: string): boolean => ifRange === '' || ifRange === etag

@@ -127,9 +127,7 @@ const download = async (
   let content: Content | null = null
   const isCurrent = isNotModified(ctx.get('If-None-Match'), file.etag)
   if (!isCurrent && ctx.method === 'GET') {
-    const asked = isSame(ctx.get('If-Range'), { etag: file.etag, modified })
-      ? rangeOf(ctx.get('Range'), file.size)
-      : null
+    const asked = isSame(ctx.get('If-Range'), file.etag) ? rangeOf(ctx.get('Range'), file.size) : null
     if (asked === 'none') {
       ctx.set('Content-Range', `bytes */${file.size}`)
       throw new AppError(
@@ -259,8 +257,8 @@ export const fileRoutes = [
     operationId: 'downloadFile',
     summary: 'Download a file',
     description:
-      'A request with `Range`, and optionally `If-Range`, gets one range of bytes with status 206. A request with the ' +
-      'current `ETag` in `If-None-Match` gets a 304 without content.',
+      'A request with `Range` gets one range of bytes with status 206; with an `ETag` in `If-Range`, only if it is the ' +
+      'current one, otherwise the whole file. A request with the current `ETag` in `If-None-Match` gets a 304 without content.',
     tag,
     needs: byId('read'),
     errors: ['range_not_satisfiable'],
