@@ -124,12 +124,16 @@ export interface ReplyShape {
   readonly type?: string
   /** The data of each server-sent event of a `stream`, by name. */
   readonly events?: Readonly<Record<string, TSchema>>
-  /** Another success with the same body, and the headers that distinguish it. */
+  /** Another success with the same body, and the headers that distinguish it, as in the document. */
   readonly also?: {
     readonly status: number
     readonly description: string
-    readonly headers: Readonly<Record<string, string>>
+    readonly headers: Readonly<Record<string, object>>
   }
+  /** The reply has an `ETag`; a request that names it in `If-None-Match` gets a 304. */
+  readonly hasEtag?: true
+  /** A request with `Range` gets a part of the content. */
+  readonly takesRange?: true
 }
 
 /** The declaration of an endpoint, apart from its access and its handler. */

@@ -104,6 +104,50 @@ document('describes the permission of each endpoint, and its refusal', () => {
   }
 })
 
+document('declares for every body that it can arrive too late', () => {
+  const reading = operations.filter(
+    ({ path, operation }) => operation['requestBody'] ?? path.startsWith('/webhook'),
+  )
+  assert.ok(reading.length > 30)
+  for (const { path, method, operation } of reading)
+    assert.ok(operation.responses['408'], `${method} ${path}`)
+})
+
+document('declares that a webhook refuses credentials', () => {
+  for (const { path, method, operation } of operations.filter(({ path }) => path.startsWith('/webhook'))) {
+    const { description } = resolved(documentation, operation.responses['403']) as { description: string }
+    assert.match(description, '`forbidden`', `${method} ${path}`)
+  }
+})
+
+const UNCHANGED = ['200', '304']
+const IN_PARTS = ['200', '206', '304']
+for (const [operationId, statuses, headers] of [
+  ['downloadFile', IN_PARTS, ['If-None-Match', 'Range', 'If-Range']],
+  ['downloadFileAt', IN_PARTS, ['If-None-Match', 'Range', 'If-Range']],
+  ['getOpenApiDocument', UNCHANGED, ['If-None-Match']],
+  ['getDocsPage', UNCHANGED, ['If-None-Match']],
+  ['getDocsAsset', UNCHANGED, ['If-None-Match']],
+  ['getGuide', UNCHANGED, ['If-None-Match']],
+  ['getLlmsText', UNCHANGED, ['If-None-Match']],
+  ['getPackage', UNCHANGED, ['If-None-Match']],
+  ['getDashboard', UNCHANGED, ['If-None-Match']],
+  ['getDashboardAsset', UNCHANGED, ['If-None-Match']],
+] as const)
+  document(`declares the conditions of ${operationId}`, () => {
+    const { operation } = operations.find((one) => one.operation.operationId === operationId) ?? {}
+    const { responses = {}, parameters = [] } = operation ?? {}
+    assert.equal(
+      Object.keys(responses).filter((status) => status < '400'),
+      statuses,
+    )
+    assert.not('content' in (responses['304'] as object))
+    assert.equal(
+      parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => name),
+      headers,
+    )
+  })
+
 document('lists the events of every stream', () => {
   for (const { path, operation } of operations.filter(({ path }) => /subscribe/.test(path))) {
     const { content } = operation.responses['200'] as {

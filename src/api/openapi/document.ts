@@ -113,6 +113,7 @@ const headers: JsonSchema = {
       'The page of the dashboard about the resource of the request, with `rel="help"`; absent if it has none',
     schema: { type: 'string' },
   },
+  ETag: { description: 'Changes with the content', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds to wait before the next attempt', schema: { type: 'integer' } },
 }
 

@@ -74,6 +74,8 @@ export const parametersOf = ({ path, query, reply, takesKey }: Route): JsonSchem
     }
   }),
   ...(reply.kind === 'stream' && query?.properties['from'] ? [lastEventId] : []),
+  ...(reply.hasEtag ? [ifNoneMatch] : []),
+  ...(reply.takesRange ? [range, ifRange] : []),
   ...(takesKey ? [idempotencyKey] : []),
 ]
 
@@ -82,6 +84,28 @@ const lastEventId: JsonSchema = {
   in: 'header',
   description:
     'The `id` of the last event that the client received; the stream continues after it. Browsers send this header when they reconnect. It takes precedence over `from`',
+  schema: text,
+}
+
+const ifNoneMatch: JsonSchema = {
+  name: 'If-None-Match',
+  in: 'header',
+  description:
+    'The `ETag` of a copy that the client has. If it is current, the reply is a 304 without content',
+  schema: text,
+}
+
+const range: JsonSchema = {
+  name: 'Range',
+  in: 'header',
+  description: 'One range of bytes, such as `bytes=0-1023`; the reply is then a 206',
+  schema: text,
+}
+
+const ifRange: JsonSchema = {
+  name: 'If-Range',
+  in: 'header',
+  description: 'The `ETag` of a partial copy. If it is not current, `Range` has no effect',
   schema: text,
 }
 

@@ -73,6 +73,7 @@ const refusalsOf = ({
     ['not_found', closed && /[:*]/.test(path)],
     ['conflict', closed && method !== 'GET'],
     ['idempotency_key_reused', takesKey],
+    ['request_timeout', Boolean(body ?? form ?? rawBody)],
     ['payload_too_large', closed && Boolean(body ?? form ?? rawBody)],
     ['unsupported_media_type', form !== undefined],
     ['rate_limit_exceeded', closed],

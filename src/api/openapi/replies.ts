@@ -13,6 +13,8 @@ export const repliesOf = (route: Route): Record<string, JsonSchema> => {
   return {
     ...(also && { [also.status]: successOf(route, also.description, also.headers) }),
     [status]: successOf(route, reply.description ?? descriptionOf(reply.kind, status)),
+    ...(reply.takesRange && { 206: successOf(route, 'The requested range of the content', contentRange) }),
+    ...(reply.hasEtag && { 304: unchangedOf(route) }),
     ...refusalReplies(route),
   }
 }
@@ -20,7 +22,7 @@ export const repliesOf = (route: Route): Record<string, JsonSchema> => {
 const successOf = (
   { method, reply, takesKey, needs }: Route,
   description: string,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, object>> = {},
 ): JsonSchema => ({
   description: reply.events ? `${streamDescription}\n\n${tableOf(reply.events)}` : description,
   headers: {
@@ -29,12 +31,18 @@ const successOf = (
     ...(reply.kind === 'stream' &&
       method === 'GET' && { 'Stream-Position': refTo('headers', 'Stream-Position') }),
     ...(takesKey && { 'Idempotency-Replayed': refTo('headers', 'Idempotency-Replayed') }),
-    ...Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, { schema: { const: value } }]),
-    ),
+    ...(reply.hasEtag && { ETag: refTo('headers', 'ETag') }),
+    ...headers,
   },
   ...contentOf(reply),
 })
+
+const contentRange = { 'Content-Range': { schema: { type: 'string' } } }
+
+const unchangedOf = (route: Route): JsonSchema => {
+  const { content: _, ...reply } = successOf(route, 'The client has the current content')
+  return reply
+}
 
 const descriptionOf = (kind: ReplyShape['kind'], status: number): string => {
   if (kind === 'list') return 'One page of the list'

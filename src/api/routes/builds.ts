@@ -193,7 +193,7 @@ export const buildRoutes = [
     tag,
     needs: { type: 'build', action: 'create', path: projectPaths },
     form: UploadForm,
-    errors: ['quota_exceeded', 'rate_limit_exceeded', 'request_timeout', 'unavailable'],
+    errors: ['quota_exceeded', 'rate_limit_exceeded', 'unavailable'],
     reply: {
       kind: 'item',
       status: 201,
@@ -201,7 +201,7 @@ export const buildRoutes = [
       also: {
         status: 200,
         description: 'The project already has this build',
-        headers: { 'X-Build-Exists': 'true' },
+        headers: { 'X-Build-Exists': { schema: { const: 'true' } } },
       },
     },
     handle: async (ask) => {

@@ -48,7 +48,7 @@ export const dashboardRoutes: readonly PublicRoute[] = [
     summary: 'Get a script or a style sheet of the dashboard',
     tag,
     errors: ['not_found', 'unavailable'],
-    reply: { kind: 'bytes' },
+    reply: { kind: 'bytes', hasEtag: true },
     handle: ({ ctx, params: { ui_asset } }) => sendFile(ctx, `assets/${ui_asset}`, FOREVER),
   }),
 
@@ -59,7 +59,7 @@ export const dashboardRoutes: readonly PublicRoute[] = [
       tag,
       anyQuery: true,
       errors: ['unavailable'],
-      reply: { kind: 'bare', type: 'text/html' },
+      reply: { kind: 'bare', type: 'text/html', hasEtag: true },
       handle: ({ ctx }) => sendFile(ctx, 'index.html', REVALIDATED),
     }),
   ),

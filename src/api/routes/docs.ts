@@ -55,7 +55,7 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): PublicRoute[] =
       operationId: 'getOpenApiDocument',
       summary: 'Get the OpenAPI document',
       tag,
-      reply: { kind: 'bare', description: 'This document, in OpenAPI 3.1' },
+      reply: { kind: 'bare', description: 'This document, in OpenAPI 3.1', hasEtag: true },
       handle: async ({ ctx, deps: { about } }) => {
         const { text, etag } = await documentOf(about.version)
         if (!hasCurrent(ctx, { type: 'application/json; charset=utf-8', etag, cache: maxAge(0) }))
@@ -70,7 +70,7 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): PublicRoute[] =
       operationId: 'getDocsPage',
       summary: 'Get the interactive docs page',
       tag,
-      reply: { kind: 'bare', type: 'text/html' },
+      reply: { kind: 'bare', type: 'text/html', hasEtag: true },
       handle: (ask) => sendAsset(ask, 'index.html', 0),
     }),
 
@@ -81,7 +81,7 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): PublicRoute[] =
       summary: 'Get a page of the documentation as Markdown, or a file of the docs page',
       tag,
       errors: ['not_found'],
-      reply: { kind: 'bytes' },
+      reply: { kind: 'bytes', hasEtag: true },
       handle: (ask) =>
         ask.params.asset.endsWith('.md')
           ? sendPage(ask.ctx, ask.params.asset)
@@ -95,7 +95,7 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): PublicRoute[] =
       summary: 'Get a guide as Markdown',
       tag,
       errors: ['not_found'],
-      reply: { kind: 'bytes', type: 'text/markdown' },
+      reply: { kind: 'bytes', type: 'text/markdown', hasEtag: true },
       handle: ({ ctx, params: { guide } }) => sendPage(ctx, `guides/${guide}`),
     }),
 
@@ -105,7 +105,7 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): PublicRoute[] =
       operationId: 'getLlmsText',
       summary: 'List the documentation for models',
       tag,
-      reply: { kind: 'bytes', type: 'text/plain' },
+      reply: { kind: 'bytes', type: 'text/plain', hasEtag: true },
       handle: async ({ ctx, deps: { publicUrl } }) => {
         const { llmsText } = await import('../docs/pages.ts')
         return sendText(ctx, 'text/plain; charset=utf-8', await llmsText(publicUrl()))

@@ -145,7 +145,7 @@ export const uploadRoutes = [
     needs: toWrite,
     rawBody: 'application/octet-stream',
     sendsContinue: true,
-    errors: ['quota_exceeded', 'request_timeout'],
+    errors: ['quota_exceeded'],
     reply: { kind: 'item', schema: UploadedPart },
     handle: async (ask) => {
       const part = await receivePart(ask)

@@ -156,7 +156,12 @@ const download = async (
   if (range) ctx.set('Content-Range', `bytes ${range.from}-${range.to}/${file.size}`)
 }
 
-const CONTENT = { kind: 'bytes', description: 'The content, with the `Content-Type` of its upload' } as const
+const CONTENT = {
+  kind: 'bytes',
+  description: 'The content, with the `Content-Type` of its upload',
+  hasEtag: true,
+  takesRange: true,
+} as const
 
 export const fileRoutes = [
   route({
@@ -202,7 +207,7 @@ export const fileRoutes = [
     needs: { type: 'file', action: 'create', or: 'update', path: ({ path }: { path: string }) => [path] },
     rawBody: 'application/octet-stream',
     sendsContinue: true,
-    errors: ['quota_exceeded', 'request_timeout'],
+    errors: ['quota_exceeded'],
     reply: { kind: 'item', schema: FileUpload },
     handle: async (ask) => {
       const file = await upload(ask)

@@ -100,7 +100,11 @@ export const runControlRoutes = [
       kind: 'item',
       schema: CalledFunction,
       description: 'The run has ended',
-      also: { status: 202, description: 'The run has not ended', headers: { Location: 'Path of the run' } },
+      also: {
+        status: 202,
+        description: 'The run has not ended',
+        headers: { Location: { description: 'Path of the run', schema: { type: 'string' } } },
+      },
     },
     handle: async (ask) => {
       const { deps, ctx, query } = ask

@@ -28,7 +28,12 @@ export const sdkRoutes = [
       'Install it with `npm i -D <address of the service>/sdk/svc.tgz`.',
     tag: 'Docs',
     errors: ['unavailable'],
-    reply: { kind: 'bytes', type: 'application/gzip', description: 'A tarball as of `npm pack`' },
+    reply: {
+      kind: 'bytes',
+      type: 'application/gzip',
+      description: 'A tarball as of `npm pack`',
+      hasEtag: true,
+    },
     handle: async ({ ctx }) => {
       const { bytes, etag } = await current()
       ctx.status = isNotModified(ctx.get('If-None-Match'), etag) ? 304 : 200

@@ -55,7 +55,7 @@ export const transferRoutes = [
       'Ids and times are kept. The reply is 409 if the environment exists with other content. A repetition continues an ' +
       'import that was interrupted, and changes nothing after one that was completed.',
     rawBody: 'application/octet-stream',
-    errors: ['conflict', 'request_timeout'],
+    errors: ['conflict'],
     reply: { kind: 'item', status: 201, schema: ImportedEnv },
     handle: async ({ deps, ctx, operator }) => {
       const transferKey = transferKeyIn(ctx.get(KEY_HEADER), KEY_HEADER)

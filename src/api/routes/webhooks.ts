@@ -125,6 +125,7 @@ export const webhookRoutes: readonly PublicRoute[] = PATHS.flatMap(({ operation,
       rawBody: 'application/octet-stream',
       errors: [
         'unauthorized',
+        'forbidden',
         'not_found',
         'misdirected_request',
         'quota_exceeded',
