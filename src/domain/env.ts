@@ -5,10 +5,10 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 export type EnvCommand =
   | ({ readonly type: 'CreateEnv' } & Omit<EventOf<'EnvCreated'>, 'type'>)
   | { readonly type: 'DeleteEnv'; readonly env_id: string }
-  /** Nobody uses the environment until the import is recorded, or abandoned. */
-  | ({ readonly type: 'BeginImport' } & Omit<EventOf<'ImportBegun'>, 'type'>)
-  | { readonly type: 'AbandonImport'; readonly env_id: string }
-  | ({ readonly type: 'RecordImport' } & Omit<EventOf<'EnvImported'>, 'type'>)
+  /** Nobody uses the environment until the import is recorded, or abandoned. It takes the place of one in progress. */
+  | ({ readonly type: 'BeginImport' } & Required<Omit<EventOf<'ImportBegun'>, 'type'>>)
+  | { readonly type: 'AbandonImport'; readonly env_id: string; readonly import_id: string }
+  | ({ readonly type: 'RecordImport'; readonly import_id: string } & Omit<EventOf<'EnvImported'>, 'type'>)
   | ({ readonly type: 'RecordPurge' } & Omit<EventOf<'EnvPurged'>, 'type'>)
   /** A client uses the name. `most`: the number of names that the plan allows. `now`: ISO 8601 UTC. */
   | {
@@ -44,8 +44,8 @@ const USE_RECORDED_EVERY_MS = 86_400_000
 
 interface Env {
   readonly status: 'absent' | 'active' | 'deleted'
-  /** What the import in progress found; null without one. */
-  readonly importing: 'nothing' | 'content' | null
+  /** The import in progress, and whether the environment was empty before; null without one. */
+  readonly importing: { readonly import_id: string | undefined; readonly empty: boolean } | null
   /** The number of facts in the file of the newest import; null without one. */
   readonly imported: number | null
   /** Nothing of the deleted environment is left. */
@@ -80,16 +80,20 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
         if (status === 'absent') throw noEnvironment()
         return status === 'deleted' ? [] : [{ type: 'EnvDeleted', env_id: command.env_id }]
       case 'BeginImport': {
-        const { env_id, empty } = command
+        const { env_id, empty, import_id } = command
         if (status !== 'active') throw noEnvironment()
-        return importing === null ? [{ type: 'ImportBegun', env_id, empty }] : []
+        if (importing?.import_id === import_id) return []
+        return [{ type: 'ImportBegun', env_id, empty: empty || importing?.empty === true, import_id }]
       }
       case 'AbandonImport': // an environment that has only a part of its content is of no use
-        return importing === 'content' ? [{ type: 'ImportAbandoned', env_id: command.env_id }] : []
+        return importing?.import_id === command.import_id && !importing.empty
+          ? [{ type: 'ImportAbandoned', env_id: command.env_id }]
+          : []
       case 'RecordImport': {
-        const { type: _, ...numbers } = command
+        const { type: _, import_id, ...numbers } = command
         if (status !== 'active') throw noEnvironment()
-        return importing === null && imported === numbers.facts ? [] : [{ type: 'EnvImported', ...numbers }] // a repetition adds nothing
+        if (importing && importing.import_id !== import_id) throw overtaken()
+        return !importing && imported === numbers.facts ? [] : [{ type: 'EnvImported', ...numbers }] // a repetition adds nothing
       }
       case 'RecordPurge': {
         const { env_id, final } = command
@@ -131,7 +135,7 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
       case 'EnvDeleted':
         return { ...state, status: 'deleted', importing: null }
       case 'ImportBegun':
-        return { ...state, importing: event.empty ? 'nothing' : 'content' }
+        return { ...state, importing: { import_id: event.import_id, empty: event.empty } }
       case 'ImportAbandoned':
         return { ...state, importing: null }
       case 'EnvImported':
@@ -157,3 +161,10 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
 }
 
 const noEnvironment = (): AppError => new AppError('not_found', 'No such environment')
+
+/** The error of an import that no longer pauses the environment. */
+export const overtaken = (): AppError =>
+  new AppError(
+    'conflict',
+    'A later import of the environment has taken its place, or the environment was deleted',
+  )

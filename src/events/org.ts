@@ -45,9 +45,14 @@ export const EnvPurged = fact('EnvPurged', { env_id: Id, final: Type.Boolean() }
 
 /**
  * An import adds facts to an environment that exists, which nobody uses until the import is complete. `empty`: there was nothing
- * in it before.
+ * in it before. A later import takes the place of one in progress: from then on, only it ends the pause. `import_id` is absent in
+ * facts of earlier versions.
  */
-export const ImportBegun = fact('ImportBegun', { env_id: Id, empty: Type.Boolean() })
+export const ImportBegun = fact('ImportBegun', {
+  env_id: Id,
+  empty: Type.Boolean(),
+  import_id: Type.Optional(Id),
+})
 
 /** An import into an environment with content failed, and the environment is used again. */
 export const ImportAbandoned = fact('ImportAbandoned', { env_id: Id })

@@ -62,36 +62,45 @@ envs('is deleted once, and never created again', () => {
 envs('accepts no name of a consumer after its deletion', () =>
   given(created, { type: 'EnvDeleted', env_id: 'e' }).when(use('a')).refuses('not_found'),
 )
+const numbers = { env_id: 'e', keys: 1, blobs: 2, facts: 3 } as const
+const imported = { type: 'EnvImported', ...numbers } as const
+const record = (import_id: string) => ({ type: 'RecordImport', import_id, ...numbers }) as const
+const begin = (empty: boolean, import_id = 'a') =>
+  ({ type: 'BeginImport', env_id: 'e', empty, import_id }) as const
+const begun = (empty: boolean, import_id = 'a') =>
+  ({ type: 'ImportBegun', env_id: 'e', empty, import_id }) as const
+const abandon = (import_id: string) => ({ type: 'AbandonImport', env_id: 'e', import_id }) as const
+const abandoned = { type: 'ImportAbandoned', env_id: 'e' } as const
 envs('records each import once', () => {
-  const numbers = { env_id: 'e', keys: 1, blobs: 2, facts: 3 } as const
-  const record = { type: 'RecordImport', ...numbers } as const
-  const imported = { type: 'EnvImported', ...numbers } as const
-  given(created).when(record).then(imported)
-  given(created, imported).when(record).then()
+  given(created).when(record('a')).then(imported)
+  given(created, imported).when(record('b')).then()
   given(created, imported)
-    .when({ ...record, facts: 4 })
+    .when({ ...record('b'), facts: 4 })
     .then({ ...imported, facts: 4 })
-  given().when(record).refuses('not_found')
+  given().when(record('a')).refuses('not_found')
 })
 envs('is imported from a beginning to an end', () => {
-  const numbers = { env_id: 'e', keys: 1, blobs: 2, facts: 3 } as const
-  const record = { type: 'RecordImport', ...numbers } as const
-  const imported = { type: 'EnvImported', ...numbers } as const
-  const begin = (empty: boolean) => ({ type: 'BeginImport', env_id: 'e', empty }) as const
-  const begun = (empty: boolean) => ({ type: 'ImportBegun', env_id: 'e', empty }) as const
-  const abandon = { type: 'AbandonImport', env_id: 'e' } as const
-  const abandoned = { type: 'ImportAbandoned', env_id: 'e' } as const
   given(created).when(begin(true)).then(begun(true))
   given(created, begun(true)).when(begin(false)).then()
-  given(created, begun(true)).when(record).then(imported)
+  given(created, begun(true)).when(record('a')).then(imported)
   given(created, begun(true), imported).when(begin(false)).then(begun(false))
-  given(created, imported, begun(false)).when(record).then(imported)
-  given(created, imported, begun(false)).when(abandon).then(abandoned)
-  given(created, begun(true)).when(abandon).then()
-  given(created, begun(false), abandoned).when(abandon).then()
+  given(created, imported, begun(false)).when(record('a')).then(imported)
+  given(created, imported, begun(false)).when(abandon('a')).then(abandoned)
+  given(created, begun(true)).when(abandon('a')).then()
+  given(created, begun(false), abandoned).when(abandon('a')).then()
   given(created, begun(false), abandoned).when(begin(false)).then(begun(false))
   given().when(begin(true)).refuses('not_found')
   given(created, { type: 'EnvDeleted', env_id: 'e' }).when(begin(true)).refuses('not_found')
+})
+envs('is paused by its latest import only', () => {
+  given(created, begun(false)).when(begin(false, 'b')).then(begun(false, 'b'))
+  given(created, begun(true)).when(begin(false, 'b')).then(begun(true, 'b')) // it has a part of its content
+  given(created, begun(false), begun(false, 'b')).when(abandon('a')).then()
+  given(created, begun(false), begun(false, 'b')).when(record('a')).refuses('conflict')
+  given(created, begun(false), begun(false, 'b')).when(record('b')).then(imported)
+  given(created, { type: 'ImportBegun', env_id: 'e', empty: true }) // of an earlier version
+    .when(begin(false))
+    .then(begun(true))
 })
 envs('is purged only after its deletion, until the final time', () => {
   const purge = (final: boolean) => ({ type: 'RecordPurge', env_id: 'e', final }) as const

@@ -236,7 +236,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
   CallsExpired: { type: 'CallsExpired', env_id: 'env', before: '2026-05-01' },
   OrgDeleted: { type: 'OrgDeleted', org_id: 'o', env_ids: ['env'] },
   EnvDeleted: { type: 'EnvDeleted', env_id: 'env' },
-  ImportBegun: { type: 'ImportBegun', env_id: 'env', empty: true },
+  ImportBegun: { type: 'ImportBegun', env_id: 'env', empty: true, import_id: 'import' },
   ImportAbandoned: { type: 'ImportAbandoned', env_id: 'env' },
   EnvImported: { type: 'EnvImported', env_id: 'env', keys: 1, blobs: 2, facts: 3 },
   EnvPurged: { type: 'EnvPurged', env_id: 'env', final: true },

@@ -1,6 +1,5 @@
 import { AppError, isAppError } from '../../errors.ts'
 import type { Cause } from '../../events/event.ts'
-import { streamOf } from '../../events/streams.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { createEnv } from '../orgs/createEnv.ts'
@@ -50,8 +49,7 @@ export const importEnv = async (
     const { counts, expiring } = await storeRecords(deps, { records, header, transferKey, pause })
     await deps.dataKeys.removeDestroyed({ env_id }) // those that an earlier export contained
     await createTenant(deps, { header, place }, cause) // T1
-    const record = { type: 'RecordImport', env_id, ...counts } as const
-    await deps.aggregates.envs.handle(streamOf.env(env_id), record, { ...cause, env_id })
+    await pause.end(counts)
     await retain(deps, { env_id, streams: expiring })
     return { env_id, org, env, ...counts }
   } catch (error) {

@@ -1,5 +1,8 @@
-import type { Cause } from '../../events/event.ts'
+import { type EnvCommand, overtaken } from '../../domain/env.ts'
+import type { Cause, EnvCause } from '../../events/event.ts'
+import type { EventOf } from '../../events/index.ts'
 import { streamOf } from '../../events/streams.ts'
+import { newId } from '../../ids.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { Place } from './importHeader.ts'
 
@@ -17,30 +20,41 @@ interface Facts {
   readonly count: number
 }
 
+/** The numbers of records in the file. */
+type Numbers = Omit<EventOf<'EnvImported'>, 'type' | 'env_id'>
+
 /**
  * T1 for an environment that exists: from before its first new fact until the import is complete, no schedule fires in it and no
- * request is served. A file without new facts does not interrupt it.
+ * request is served. A file without new facts does not interrupt it. An import takes the place of one in progress, because nothing
+ * shows whether that one has died: the earlier one can neither append any more nor end the pause.
  */
 export class ImportPause {
   readonly #deps: Deps
   readonly #into: Into
-  readonly #cause: Cause
+  readonly #cause: EnvCause
+  readonly #import_id = newId()
   #begun: Promise<void> | undefined
 
   constructor(deps: Deps, into: Into, cause: Cause) {
     this.#deps = deps
     this.#into = into
-    this.#cause = cause
+    this.#cause = { ...cause, env_id: into.env_id }
   }
 
-  /** Resolves when the facts may be appended. */
-  async before({ stream, revision, count }: Facts): Promise<void> {
-    if (this.#into.place === 'absent') return
+  /** Resolves when the facts may be appended. Rejects with `conflict` when a later import has begun. */
+  async before(facts: Facts): Promise<void> {
     if (!this.#begun) {
-      const stored = await Array.fromAsync(this.#deps.store.read(stream, { from: revision, limit: count }))
-      if (stored.length === count) return
+      const { status, importing } = await this.#state()
+      if (status === 'absent' || (!importing && (await this.#hasAll(facts)))) return
     }
     await (this.#begun ??= this.#begin())
+    if ((await this.#state()).importing?.import_id !== this.#import_id) throw overtaken()
+  }
+
+  /** The environment is complete and used. Rejects with `conflict` when a later import has begun. */
+  async end(numbers: Numbers): Promise<void> {
+    if (!this.#begun && (await this.#state()).importing) await (this.#begun = this.#begin())
+    await this.#handle({ type: 'RecordImport', ...this.#own, ...numbers })
   }
 
   /**
@@ -50,19 +64,34 @@ export class ImportPause {
   async abandon(): Promise<void> {
     if (!this.#begun) return
     await this.#begun
-    const { env_id } = this.#into
-    await this.#deps.aggregates.envs.handle(
-      streamOf.env(env_id),
-      { type: 'AbandonImport', env_id },
-      { ...this.#cause, env_id },
-    )
+    await this.#handle({ type: 'AbandonImport', ...this.#own })
   }
 
   async #begin(): Promise<void> {
-    const { store, aggregates, views } = this.#deps
-    const { env_id, place } = this.#into
-    const command = { type: 'BeginImport', env_id, empty: place === 'empty' } as const
-    await aggregates.envs.handle(streamOf.env(env_id), command, { ...this.#cause, env_id })
+    const { store, views } = this.#deps
+    await this.#handle({ type: 'BeginImport', ...this.#own, empty: this.#into.place === 'empty' })
     await views.directory.reach(await store.head())
+  }
+
+  async #hasAll({ stream, revision, count }: Facts): Promise<boolean> {
+    const { store } = this.#deps
+    const stored = await Array.fromAsync(store.read(stream, { from: revision, limit: count }))
+    return stored.length === count
+  }
+
+  get #own() {
+    return { env_id: this.#into.env_id, import_id: this.#import_id }
+  }
+
+  get #stream() {
+    return streamOf.env(this.#into.env_id)
+  }
+
+  #state() {
+    return this.#deps.aggregates.envs.read(this.#stream, ({ status, importing }) => ({ status, importing }))
+  }
+
+  #handle(command: EnvCommand) {
+    return this.#deps.aggregates.envs.handle(this.#stream, command, this.#cause)
   }
 }

@@ -89,7 +89,7 @@ pause('that failed keeps everybody out of what it left, until a repetition is co
   assert.match(await refusal(target, records.slice(0, -1)), 'incomplete')
   await importInto(target, contentOf(records))
   assert.ok(directory.env(env_id))
-  assert.equal(await imports(target), ['EnvCreated', 'ImportBegun', 'EnvImported'])
+  assert.equal(await imports(target), ['EnvCreated', ...Array(3).fill('ImportBegun'), 'EnvImported'])
 })
 
 pause('is not begun by a file that is damaged before its first fact', async () => {
@@ -121,6 +121,63 @@ pause('of a later export that failed leaves an environment in use that was in us
   await importInto(target, contentOf(records))
   assert.ok(directory.env(env_id))
 })
+
+/** Begins an import whose connection hangs before the last record. */
+const beginImport = async (node: Node, records: readonly Buffer[]) => {
+  const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const last = async (n: number) => {
+    if (n < records.length - 1) return
+    reached.resolve()
+    await goOn.promise
+  }
+  const result = importInto(node, contentOf(records, last)).then(() => 'none', String)
+  await reached.promise
+  return { result, goOn: goOn.resolve, cut: () => goOn.reject(new TypeError('terminated')) }
+}
+
+/** A later export, whose new facts are several appends. */
+const exportedLater = async (): Promise<readonly Buffer[]> => {
+  for (let n = 0; n < 20; n++) await createProject(source.deps, { name: newId() }, caller)
+  await source.views.settled()
+  return exported()
+}
+
+pause('is not ended by an earlier one that fails or is complete meanwhile', async () => {
+  const target = await openTarget()
+  const { directory } = target.views
+  await importInto(target, contentOf(await exported()))
+  const records = await exportedLater()
+  const [failing, overtaken] = [await beginImport(target, records), await beginImport(target, records)]
+  const later = await beginImport(target, records)
+  const isPaused = async (): Promise<boolean> => {
+    await directory.reach(await target.deps.store.head())
+    return directory.isImporting(env_id)
+  }
+  failing.cut()
+  assert.match(await failing.result, 'terminated')
+  assert.ok(await isPaused())
+  overtaken.goOn()
+  assert.match(await overtaken.result, 'A later import of the environment has taken its place')
+  assert.ok(await isPaused())
+  later.goOn()
+  assert.is(await later.result, 'none')
+  assert.not.ok(await isPaused())
+  const before = ['EnvCreated', 'ImportBegun', 'EnvImported']
+  assert.equal(await imports(target), [...before, 'ImportBegun', 'ImportBegun', 'ImportBegun', 'EnvImported'])
+})
+
+pause(
+  'that found no environment keeps everybody out of the one that another import has created',
+  async () => {
+    const target = await openCommands()
+    const early = await exported()
+    const later = await beginImport(target, await exportedLater())
+    await importInto(target, contentOf(early))
+    later.goOn()
+    assert.is(await later.result, 'none')
+    assert.equal(await imports(target), ['EnvCreated', 'EnvImported', 'ImportBegun', 'EnvImported'])
+  },
+)
 
 pause('removes the keys that the source has erased since an earlier export', async () => {
   const target = await openTarget()
