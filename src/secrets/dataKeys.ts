@@ -14,6 +14,12 @@ export interface DataKey {
   readonly key: KeyObject
 }
 
+interface Destruction {
+  readonly final: boolean
+  /** Whether the keys of a `project_id` within the environment stay. */
+  readonly keeps?: (project_id: string) => Promise<boolean>
+}
+
 const KNOWN = 1000
 
 /**
@@ -77,16 +83,17 @@ export class DataKeys {
   }
 
   /**
-   * Destroys the keys of a project, or of an environment and all its projects. After a `final` destruction no text can
-   * be sealed for the scope. A repetition after a failure completes it.
+   * Destroys the keys of a project, or of an environment and everything in it that `keeps` does not name. After a `final`
+   * destruction no text can be sealed for the scope. A repetition after a failure completes it.
    */
-  async destroy(scope: Scope, { final }: { final: boolean }, cause: Cause): Promise<void> {
+  async destroy(scope: Scope, { final, keeps }: Destruction, cause: Cause): Promise<void> {
     const done = new Set<string>()
     for (let scopes = [scope]; scopes.length > 0; scopes = await this.#scopesIn(scope, done)) {
       for (const each of scopes) {
+        done.add(idOf(each))
+        if (each.project_id !== undefined && (await keeps?.(each.project_id))) continue
         const command = { type: 'DestroyDataKeys', ...projectIn(each), final } as const
         await this.#keys.handle(streamOf.dataKeys(idOf(each)), command, cause)
-        done.add(idOf(each))
       }
     }
     await this.removeDestroyed(scope)

@@ -30,7 +30,8 @@ export const dataKeyRoutes = [
     summary: 'Erase the secrets of an environment',
     description:
       'Destroys the data keys of the environment and its projects. Secrets that were encrypted with them cannot be ' +
-      'read again, in any copy of the log. Context variables keep their names and need new values. This cannot be undone.',
+      'read again, in any copy of the log. Context variables keep their names and need new values. Certificates of custom domains stay. ' +
+      'This cannot be undone.',
     reply: { kind: 'none' },
     handle: async ({ params: { env_id }, deps, operator }) => {
       await destroyDataKeys(deps, { env_id }, operator.cause)

@@ -7,6 +7,7 @@ import { issueCertificate } from '../../../src/commands/customDomains/issueCerti
 import { registerDomain } from '../../../src/commands/customDomains/registerDomain.ts'
 import { removeDomain } from '../../../src/commands/customDomains/removeDomain.ts'
 import { verifyDomain } from '../../../src/commands/customDomains/verifyDomain.ts'
+import { destroyDataKeys } from '../../../src/commands/dataKeys/destroyDataKeys.ts'
 import { createEnv } from '../../../src/commands/orgs/createEnv.ts'
 import { createOrg } from '../../../src/commands/orgs/createOrg.ts'
 import { AppError, isAppError } from '../../../src/errors.ts'
@@ -128,6 +129,16 @@ issuing('stores the private key sealed, for this domain only', async () => {
     ),
     'refused',
   )
+})
+
+issuing('gives a key that an erasure of the secrets of the environment leaves', async () => {
+  const domain = await active()
+  const { sealed = '' } = domain.certificate ?? {}
+  const secret = await deps.keyring.seal(env_id, 'p', 'secret')
+  await destroyDataKeys(deps, { env_id }, { correlation_id: newId() })
+  const erased = await deps.keyring.unseal(env_id, 'p', secret).catch((error: unknown) => error)
+  assert.ok(isAppError(erased, 'not_found'), String(erased))
+  assert.is(await unsealCertificateKey(deps.keyring, domain, sealed), `key of ${domain.domain}`)
 })
 
 issuing('that fails shows why, and is repeated after ever longer pauses', async () => {
