@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { createEnv } from '../../src/commands/orgs/createEnv.ts'
 import { createOrg } from '../../src/commands/orgs/createOrg.ts'
 import { createProject } from '../../src/commands/projects/createProject.ts'
+import { payloadFields } from '../../src/events/payload.ts'
 import type { Plan } from '../../src/events/org.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { streamOf } from '../../src/events/streams.ts'
-import { buildKey } from '../../src/ports/runtime.ts'
+import { buildKey, functionsKey } from '../../src/ports/runtime.ts'
 import { newId } from '../../src/ids.ts'
 import { callerOf, type openCommands } from './openCommands.ts'
 
@@ -44,9 +45,12 @@ export const plantBuild = async (
   },
 ) => {
   const project = project_id === '' ? (await createProject(deps, { name }, caller)).project_id : project_id
-  const build = { build_id: newId(), project_id: project, hash, functions }
+  const ref = { build_id: newId(), project_id: project, hash }
+  const storage_path = buildKey(ref)
+  const kept = await deps.payloads.keepList(functions, { key: functionsKey(storage_path) })
+  const build = { ...ref, ...payloadFields('functions', kept) }
   const stream = streamOf.project(project)
-  const stored = { size: 1, storage_path: buildKey(build), storage_backend: 'disk', build_type } as const
+  const stored = { size: 1, storage_path, storage_backend: 'disk', build_type } as const
   await blobs.put(stored.storage_path, ZIP)
   await aggregates.projects.handle(
     stream,

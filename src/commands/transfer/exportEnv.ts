@@ -97,7 +97,7 @@ async function* recordsOf(
   yield writer.line(header)
   try {
     const keys = yield* keysOf(deps, { env_id, transferKey, writer })
-    const exported = new Set<string>()
+    const exported = new Map<string, string>()
     const blobs = yield* blobsOf(deps, { env_id, writer, exported })
     await demandContent(deps, { env_id, exported })
     const facts = yield* factsOf(deps, { env_id, head, writer })
@@ -126,9 +126,14 @@ async function* keysOf(
   return count
 }
 
+/** `exported`: the SHA-256 of each blob of a file or build that was exported, by its key. */
 async function* blobsOf(
   { views, blobs }: Deps,
-  { env_id, writer, exported }: Pick<Exporting, 'env_id'> & Writing & { readonly exported: Set<string> },
+  {
+    env_id,
+    writer,
+    exported,
+  }: Pick<Exporting, 'env_id'> & Writing & { readonly exported: Map<string, string> },
 ): AsyncGenerator<Buffer, number> {
   const payloads = payloadsOf(env_id)
   const prefixes = [payloads, filesOf(env_id)]
@@ -146,16 +151,8 @@ async function* blobsOf(
         throw error
       })
       if (!content) continue
-      yield writer.line({ blob: key, bytes: size })
-      let sent = 0
-      for await (const chunk of content as AsyncIterable<Buffer>) {
-        sent += chunk.length
-        yield writer.bytes(chunk)
-      }
-      if (sent !== size)
-        throw new AppError('conflict', `Expected ${size} bytes of the blob ${key}, got ${sent}`)
-      if (size > 0) yield writer.endOfBytes()
-      if (prefix !== payloads) exported.add(key)
+      const sha256 = yield* writer.blob({ key, size }, content)
+      if (prefix !== payloads) exported.set(key, sha256)
       count++
     }
   return count

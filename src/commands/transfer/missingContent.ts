@@ -1,3 +1,4 @@
+import { hashIn } from '../../content/etag.ts'
 import { onOneLine } from '../../logger.ts'
 import { AppError } from '../../errors.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
@@ -5,29 +6,44 @@ import { buildKey } from '../../ports/runtime.ts'
 import { type BuildDoc, buildDocId } from '../../projections/builds.ts'
 import type { CommandDeps } from '../deps.ts'
 
+interface Content {
+  readonly what: string
+  readonly thing: 'file' | 'build'
+  readonly key: string
+  /** Unknown for files that were uploaded in parts. */
+  readonly sha256: string | undefined
+}
+
 /**
- * Rejects with `conflict` if a file or the zip of a build is not among the exported blobs: an import could not replace it.
- * Payloads are not checked, because they may have expired before their facts.
+ * Rejects with `conflict` if a file, or the zip or the list of functions of a build, is not among the exported blobs or has other bytes:
+ * an import could not replace it. Payloads are not checked, because they may have expired before their facts.
+ * `exported`: the SHA-256 of each exported blob by its key.
  */
 export const demandContent = async (
   { views, blobs }: Pick<CommandDeps, 'views' | 'blobs'>,
-  { env_id, exported }: { readonly env_id: string; readonly exported: ReadonlySet<string> },
+  { env_id, exported }: { readonly env_id: string; readonly exported: ReadonlyMap<string, string> },
 ): Promise<void> => {
   const equal = { env_id }
-  // Content that was added meanwhile is not exported. Its fact ends the export.
-  const isMissing = async (key: string) => !exported.has(key) && (await blobs.head(key)) === null
-  for await (const { path, key } of everyDoc(views.files, { id: 'file_id', equal, sort: 'path' }))
-    if (await isMissing(key))
-      throw missing(`The content of the file ${onOneLine(path)}`, { key, thing: 'file' })
+  const demand = async ({ what, thing, key, sha256 }: Content): Promise<void> => {
+    const found = exported.get(key)
+    // Content that was added meanwhile is not exported. Its fact ends the export.
+    const isMissing = found === undefined && (await blobs.head(key)) === null
+    const isDamaged = found !== undefined && sha256 !== undefined && found !== sha256
+    if (isMissing || isDamaged)
+      throw new AppError(
+        'conflict',
+        `${what} is ${isMissing ? 'missing' : 'damaged'} in the blobs: restore ${key}, or delete the ${thing}, and repeat the export`,
+      )
+  }
+  for await (const { path, key, etag } of everyDoc(views.files, { id: 'file_id', equal, sort: 'path' })) {
+    const what = `The content of the file ${onOneLine(path)}`
+    await demand({ what, thing: 'file', key, sha256: hashIn(etag) })
+  }
   const idOf = ({ project_id, build_id }: BuildDoc): string => buildDocId(project_id, build_id)
   for await (const build of everyDoc(views.builds, { id: idOf, equal, sort: 'order' })) {
-    const key = buildKey(build)
-    if (await isMissing(key)) throw missing(`The zip of build ${build.build_id}`, { key, thing: 'build' })
+    const { build_id, hash, functions_ref: ref } = build
+    const thing = 'build'
+    await demand({ what: `The zip of build ${build_id}`, thing, key: buildKey(build), sha256: hash })
+    if (ref) await demand({ what: `The list of functions of build ${build_id}`, thing, ...ref })
   }
 }
-
-const missing = (what: string, { key, thing }: { readonly key: string; readonly thing: string }): AppError =>
-  new AppError(
-    'conflict',
-    `${what} is missing in the blobs: restore ${key}, or delete the ${thing}, and repeat the export`,
-  )

@@ -31,6 +31,25 @@ export class RecordWriter {
     return Buffer.from(`${text.slice(0, -1)},"sum":"${sumOf(this.#digest)}"}\n`)
   }
 
+  /** Yields the records of a blob. Returns the SHA-256 of its bytes, and throws `conflict` if there are not `size` of them. */
+  async *blob(
+    { key, size }: { readonly key: string; readonly size: number },
+    content: AsyncIterable<Buffer>,
+  ): AsyncGenerator<Buffer, string> {
+    yield this.line({ blob: key, bytes: size })
+    const digest = createHash('sha256')
+    let sent = 0
+    for await (const chunk of content) {
+      sent += chunk.length
+      digest.update(chunk)
+      yield this.bytes(chunk)
+    }
+    if (sent !== size)
+      throw new AppError('conflict', `Expected ${size} bytes of the blob ${key}, got ${sent}`)
+    if (size > 0) yield this.endOfBytes()
+    return digest.digest('hex')
+  }
+
   bytes(chunk: Buffer): Buffer {
     this.#digest.update(chunk)
     return chunk

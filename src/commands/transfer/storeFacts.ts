@@ -1,6 +1,8 @@
 import { AppError, isAppError, messageOf } from '../../errors.ts'
 import { checkedFact } from '../../events/checkFact.ts'
+import type { PayloadRef } from '../../events/scalars.ts'
 import type { NewEvent } from '../../events/event.ts'
+import type { Payloads } from '../../content/payloads.ts'
 import { streamOf } from '../../events/streams.ts'
 import { buildKey } from '../../ports/runtime.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -84,12 +86,10 @@ export const adapted = async (
   const hasZip = (await headOf(buildKey(event))) !== null
   if (hasZip && ref) {
     const stored = await headOf(ref.key)
-    if (!stored || stored.size > MAX_FUNCTIONS_BYTES)
-      throw new AppError(
-        'bad_request',
-        `functions_ref: expected at most ${MAX_FUNCTIONS_BYTES} bytes in the file`,
-      )
-    checkList(await payloads.loadList(ref))
+    if (!stored) throw new AppError('bad_request', `functions_ref: The blob ${ref.key} is not in the file`)
+    if (stored.size > MAX_FUNCTIONS_BYTES)
+      throw new AppError('bad_request', `functions_ref: expected at most ${MAX_FUNCTIONS_BYTES} bytes`)
+    checkList(await loaded(payloads, ref))
   }
   const hash = hasZip ? event.hash : NO_ZIP
   if (event.type === 'BuildDeployed') return { ...fact, event: { ...event, hash } }
@@ -99,6 +99,17 @@ export const adapted = async (
 
 /** Bytes of a list of functions that is parsed. */
 const MAX_FUNCTIONS_BYTES = 16 << 20
+
+/** A list with other bytes than its fact says, or that is none, is a mistake of the file. */
+const loaded = async (payloads: Pick<Payloads, 'loadList'>, ref: PayloadRef): Promise<unknown[]> => {
+  try {
+    return await payloads.loadList(ref)
+  } catch (error) {
+    const isOfFile = isAppError(error, 'internal_server_error') || error instanceof SyntaxError
+    if (!isOfFile) throw error
+    throw new AppError('bad_request', `functions_ref: ${messageOf(error)}`, { cause: error })
+  }
+}
 
 const checkList = (list: unknown): void => {
   try {

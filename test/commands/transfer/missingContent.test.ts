@@ -1,33 +1,71 @@
 import * as assert from 'uvu/assert'
-import { buildKey } from '../../../src/ports/runtime.ts'
+import { functionsKey, buildKey } from '../../../src/ports/runtime.ts'
 import { suite } from '../../support/suite.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantBuild, plantEnv } from '../plantEnv.ts'
-import { entriesOf, eventOf, fill, type Line } from './importHarness.ts'
+import { type Entry, entriesOf, eventOf, fill, importInto, type Line } from './importHarness.ts'
 
 const node = await openCommands()
 const mine = await plantEnv(node, 'acme')
 await fill(node, mine)
-const build = await plantBuild(node, mine, { name: 'built' })
+/** So many that their list is in the blobs. */
+const functions = Array.from({ length: 3000 }, (_, n) => ({ ns: 'main', var: `f${n}` }))
+const build = await plantBuild(node, mine, { name: 'built', functions })
 const { key: file } = eventOf(await entriesOf(node, mine), 'FileStored') as { key: string }
 const zip = buildKey(build)
+const list = functionsKey(zip)
+
+const lastOf = (entries: readonly Entry[]): Line => entries.at(-1)?.line ?? {}
+const lastRecord = async (): Promise<Line> => lastOf(await entriesOf(node, mine))
+
+const bytesOf = async (key: string): Promise<Buffer> =>
+  Buffer.concat(await Array.fromAsync((await node.blobs.get(key)) as AsyncIterable<Buffer>))
+
+/** The bytes with a changed bit in the first of them. */
+const damaged = ([first = 0, ...others]: Buffer): Buffer => Buffer.from([first ^ 1, ...others])
 
 const exported = suite('an export', { timeoutMs: 60_000 })
-
-const lastRecord = async (): Promise<Line> => (await entriesOf(node, mine)).at(-1)?.line ?? {}
 
 for (const [thing, what, key] of [
   ['file', 'The content of the file a.txt', file],
   ['build', `The zip of build ${build.build_id}`, zip],
+  ['build', `The list of functions of build ${build.build_id}`, list],
 ] as const)
-  exported(`reports a ${thing} whose content is missing in the blobs`, async () => {
-    const content = await Array.fromAsync((await node.blobs.get(key)) as AsyncIterable<Buffer>)
-    await node.blobs.remove(key)
-    const reported = await lastRecord()
-    await node.blobs.put(key, Buffer.concat(content))
-    const expected = `${what} is missing in the blobs: restore ${key}, or delete the ${thing}, and repeat the export`
-    assert.equal(reported, { error: expected })
-    assert.ok('end' in (await lastRecord()), 'it is complete again')
-  })
+  exported(
+    `fails while ${key === list ? 'the list of functions' : `the content`} of a ${thing} is missing or damaged`,
+    async () => {
+      const content = await bytesOf(key)
+      await node.blobs.remove(key)
+      const missing = await lastRecord()
+      await node.blobs.put(key, damaged(content))
+      const changed = await lastRecord()
+      await node.blobs.put(key, content)
+      const todo = `restore ${key}, or delete the ${thing}, and repeat the export`
+      assert.equal(missing, { error: `${what} is missing in the blobs: ${todo}` })
+      assert.equal(changed, { error: `${what} is damaged in the blobs: ${todo}` })
+      assert.ok('end' in (await lastRecord()), 'it is complete again')
+    },
+  )
+
+exported(
+  'of an earlier version whose list of functions is missing or damaged is refused by its import, which names it',
+  async () => {
+    const entries = await entriesOf(node, mine)
+    const isList = ({ line }: Entry) => line['blob'] === list
+    const refusal = async (file: readonly Entry[]): Promise<string> =>
+      importInto(await openCommands(), file).then(() => 'none', String)
+    const changed = entries.map((entry) =>
+      isList(entry) ? { ...entry, bytes: damaged(entry.bytes) } : entry,
+    )
+    assert.match(await refusal(changed), `functions_ref: The blob ${list} is damaged`)
+    const end = lastOf(entries)['end'] as { blobs: number }
+    const missing = [
+      ...entries.slice(0, -1).filter((entry) => !isList(entry)),
+      { line: { end: { ...end, blobs: end.blobs - 1 } }, bytes: Buffer.alloc(0) },
+    ]
+    assert.match(await refusal(missing), `functions_ref: The blob ${list} is not in the file`)
+    assert.is(await refusal(entries), 'none')
+  },
+)
 
 exported.run()
