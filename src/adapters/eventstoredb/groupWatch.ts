@@ -2,7 +2,7 @@ import type { Position } from '@eventstore/db-client'
 import { clock } from '../../clock.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
 import type { Connection, Generation } from './connection.ts'
-import { PAGE } from './reader.ts'
+import { PAGE } from './portion.ts'
 import type { Tail } from './tail.ts'
 import { cursorOf } from './wire.ts'
 

@@ -13,12 +13,14 @@ import { Appender } from './appender.ts'
 import { Connection } from './connection.ts'
 import { appErrorOf } from './failures.ts'
 import { EndCheck } from './endCheck.ts'
+import { Follower } from './follower.ts'
 import { setRetention } from './setRetention.ts'
 import { consume, dropGroup } from './group.ts'
-import { closed, PAGE, Reader } from './reader.ts'
+import { PAGE } from './portion.ts'
+import { closed, Reader } from './reader.ts'
 import { tlsRefusalOf } from './secureChannels.ts'
 import { StoreTime } from './storeTime.ts'
-import { ALL, type Follower, Tail } from './tail.ts'
+import { ALL, Tail } from './tail.ts'
 import { hasExpired, lastLeft, wholeStream } from './wholeStream.ts'
 import { isCursor, proposedOf } from './wire.ts'
 
@@ -103,13 +105,15 @@ class EventStoreDb implements EventStore {
     using stop = this.#tail.wakes.stopOf(ALL, signal, this.#connection.closed)
     await this.#tail.begun(stop.signal)
     let cursor = after
+    let fitting = PAGE
     let reported = false // whether the last batch was `caughtUp`
     while (!stop.signal.aborted) {
       let place = this.#tail.placeAfter(cursor)
       if (place === undefined) {
-        const page = await this.#again(() => this.#reader.log(cursor), stop.signal)
+        const page = await this.#again(() => this.#reader.log(cursor, fitting), stop.signal)
         if (!page) return
         cursor = page.cursor
+        fitting = page.fitting
         reported = false
         const events = matches ? page.events.filter(matches) : page.events
         yield* readableBatch({ events, cursor, caughtUp: false })
@@ -125,7 +129,7 @@ class EventStoreDb implements EventStore {
           continue
         }
         place += events.length
-        reported = events.length < PAGE
+        reported = place === this.#tail.newest
         const isAhead = events.length > 0 && (events[0] as Recorded).cursor <= cursor // of the tail of this node
         if (isAhead) events = events.filter((event) => event.cursor > cursor)
         const reached = reported ? this.#tail.position : (events.at(-1)?.cursor ?? cursor)
@@ -142,7 +146,7 @@ class EventStoreDb implements EventStore {
   async *follow(stream: string, { after = -1, signal }: { after?: number; signal: AbortSignal }) {
     using stop = this.#tail.wakes.stopOf(stream, signal, this.#connection.closed)
     await this.#tail.begun(stop.signal)
-    const follower: Follower = { queue: [], overflowed: false }
+    const follower = new Follower()
     const leave = this.#tail.follow(stream, follower)
     const end = new EndCheck(
       () => lastLeft(this.#reader, stream),
@@ -154,20 +158,25 @@ class EventStoreDb implements EventStore {
     try {
       let revision = after
       let behind = true
+      let fitting = PAGE
       while (!stop.signal.aborted) {
         if (behind || follower.overflowed) {
           follower.overflowed = false
-          follower.queue.length = 0
+          follower.take()
           end.doubt()
-          const page = await this.#again(() => this.#reader.stream(stream, revision + 1, PAGE), stop.signal)
+          const page = await this.#again(
+            () => this.#reader.stream(stream, revision + 1, fitting),
+            stop.signal,
+          )
           if (!page) return
           const { events } = page
+          fitting = page.fitting
           behind = events.length > 0 // a short page may be incomplete; an empty one is checked while waiting
           revision = events.at(-1)?.revision ?? revision
           yield* readableStreamBatch({ events, caughtUp: !behind })
           continue
         }
-        const events = follower.queue.splice(0).filter((event) => event.revision > revision)
+        const events = follower.take().filter((event) => event.revision > revision)
         if (events.length === 0) {
           end.wait(revision)
           await this.#tail.wakes.next(stream)

@@ -1,12 +1,12 @@
 import { BACKWARDS, END, type EventStoreDBClient, FORWARDS, type ResolvedEvent } from '@eventstore/db-client'
 import { BoundedMap } from '../../boundedMap.ts'
-import { heapBytesOf } from '../../loops/heapBytes.ts'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
 import { isObject } from '../../events/isObject.ts'
 import { type Connection, FIRST_REPLY_MS } from './connection.ts'
 import { appErrorOf, isClientWedged, isMissingStream, isNoPlace, isTombstone, silent } from './failures.ts'
+import { PAGE, Portion } from './portion.ts'
 import type { StoreTime } from './storeTime.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
@@ -17,6 +17,7 @@ export interface Page {
   readonly cursor: Cursor
   /** True if the log had no further events at the time of the read. */
   readonly last: boolean
+  readonly fitting: Portion['fitting']
 }
 
 /** A part of a stream, as one read returned it. */
@@ -25,6 +26,8 @@ export interface StreamPage {
   /** The revision after the last event of the page. */
   readonly next: number
   readonly isMissing: boolean
+  readonly isFull: Portion['isFull']
+  readonly fitting: Portion['fitting']
 }
 
 /** The metadata of a stream, as it is stored: `$maxAge`, `$tb` and the keys of operators. */
@@ -40,11 +43,8 @@ interface Read extends AsyncIterable<ResolvedEvent> {
   on(event: 'error', listener: () => void): unknown
 }
 
-/** Events in a page, which is read in one call. */
-export const PAGE = 512
 /** Pages that are cached for `KEPT_MS`, because readers that begin together read the same pages. */
 const KEPT_PAGES = 8
-const KEPT_PAGE_BYTES = 32 << 20
 const KEPT_MS = 5000
 
 /**
@@ -55,7 +55,7 @@ export class Reader {
   readonly #connection: Connection
   readonly #prefix: string
   readonly #storeTime: StoreTime
-  readonly #pages = new BoundedMap<Cursor, Promise<Page>>(KEPT_PAGES, KEPT_PAGE_BYTES)
+  readonly #pages = new BoundedMap<Cursor, Promise<Page>>(KEPT_PAGES)
   readonly #forget = setTimeout(() => this.#pages.clear(), KEPT_MS).unref()
   #heads: { asked: Promise<Cursor> | undefined; next: Promise<Cursor> | undefined } = {
     asked: undefined,
@@ -70,10 +70,10 @@ export class Reader {
 
   /**
    * Reads up to `limit` events of a stream from a revision, in one call. The server may end a read too early without an
-   * error, so a short page is not the end of the stream (`wholeStream`).
+   * error, so a short page is not the end of the stream (`wholeStream`). A full one ends at its last event that was kept.
    */
   async stream(stream: string, from: number, limit: number): Promise<StreamPage> {
-    const events: Recorded[] = []
+    const portion = new Portion()
     let next = from
     try {
       const read = (client: EventStoreDBClient) =>
@@ -84,15 +84,16 @@ export class Reader {
           requiresLeader: true,
         })
       for await (const { event } of this.#bounded(read)) {
-        if (event) next = Number(event.revision) + 1
-        const recorded = event && recordedOf(event, this.#prefix)
-        if (recorded) events.push(recorded)
+        if (!event || portion.isFull) continue
+        next = Number(event.revision) + 1
+        portion.add(recordedOf(event, this.#prefix))
       }
     } catch (error) {
-      if (isMissingStream(error)) return { events: [], next: from, isMissing: true }
-      throw this.#failed(error)
+      if (!isMissingStream(error)) throw this.#failed(error)
+      return { events: [], next: from, isMissing: true, isFull: false, fitting: PAGE }
     }
-    return { events, next, isMissing: false }
+    const { events, isFull, fitting } = portion
+    return { events, next, isMissing: false, isFull, fitting }
   }
 
   /**
@@ -144,17 +145,16 @@ export class Reader {
     return { event: newest?.event, isMissing: false, hasTombstone: false }
   }
 
-  /** Reads a page of the log after a cursor. A full page never changes and is cached. */
-  async log(after: Cursor): Promise<Page> {
+  /** Reads a page of up to `limit` events of the log after a cursor. A page before the last one never changes and is cached. */
+  async log(after: Cursor, limit: number): Promise<Page> {
     this.#forget.refresh()
     const known = this.#pages.get(after)
     if (known) return known
-    const asked = this.#log(after)
+    const asked = this.#log(after, limit)
     this.#pages.set(after, asked)
     try {
       const page = await asked
       if (page.last) this.#pages.delete(after)
-      else if (this.#pages.get(after) === asked) this.#pages.set(after, asked, heapBytesOf(page.events))
       return page
     } catch (error) {
       this.#pages.delete(after)
@@ -162,8 +162,8 @@ export class Reader {
     }
   }
 
-  async #log(after: Cursor): Promise<Page> {
-    const events: Recorded[] = []
+  async #log(after: Cursor, limit: number): Promise<Page> {
+    const portion = new Portion()
     let cursor = after
     let seen = 0
     try {
@@ -171,22 +171,22 @@ export class Reader {
         client.readAll({
           fromPosition: positionOf(after), // inclusive: the event at the cursor is read again
           direction: FORWARDS,
-          maxCount: PAGE + 1,
+          maxCount: limit + 1,
           requiresLeader: true,
         })
       for await (const { event } of this.#bounded(read)) {
         seen++
-        if (!event?.position) continue
+        if (!event?.position || portion.isFull) continue
         const at = cursorOf(event.position)
         if (at <= after) continue
         cursor = at
-        const recorded = recordedOf(event, this.#prefix)
-        if (recorded) events.push(recorded)
+        portion.add(recordedOf(event, this.#prefix))
       }
     } catch (error) {
       throw this.#failed(error)
     }
-    return { events, cursor, last: seen <= PAGE }
+    const { events, isFull, fitting } = portion
+    return { events, cursor, last: !isFull && seen <= limit, fitting }
   }
 
   /** Whether a position up to the head is that of an event, of a removed one, or of one of others. */

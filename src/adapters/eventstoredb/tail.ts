@@ -6,6 +6,7 @@ import { Recent } from '../shared/recent.ts'
 import { Wakes } from '../shared/wakes.ts'
 import { type Connection, FIRST_REPLY_MS, type Generation } from './connection.ts'
 import { isClientWedged, silent } from './failures.ts'
+import type { Follower } from './follower.ts'
 import type { Reader } from './reader.ts'
 import type { StoreTime } from './storeTime.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
@@ -13,15 +14,6 @@ import { cursorOf, positionOf, recordedOf } from './wire.ts'
 /** A subscription that is silent for this long is checked, because a paused node keeps it open. */
 const SILENT_MS = 2000
 const PAUSES = { firstMs: 20, longestMs: 1000 }
-/** Events that may wait for one follower. A slower follower reads its stream again. */
-const FOLLOWER_QUEUE = 2048
-
-/** The events that wait for a follower of one stream. */
-export interface Follower {
-  readonly queue: Recorded[]
-  /** The queue was full: the follower must read the missing events from the stream. */
-  overflowed: boolean
-}
 
 /**
  * The newest part of the log, from one subscription to `$all` per process. It has no filter: a filtered
@@ -91,7 +83,7 @@ export class Tail {
     return this.placeAfter(cursor < this.#floor ? this.#floor : cursor) ?? this.#last
   }
 
-  /** Returns up to `limit` events after a place; undefined if they are no longer in memory. */
+  /** Returns the next events after a place, up to `limit`; undefined if they are no longer in memory. */
   after(place: number, limit: number): Recorded[] | undefined {
     return this.#recent.after(place, limit)?.events
   }
@@ -198,8 +190,7 @@ export class Tail {
     const forgotten = this.#recent.add(recorded)
     if (forgotten) this.#floor = forgotten.cursor // T2
     for (const follower of this.#followers.get(recorded.stream) ?? []) {
-      if (follower.queue.length < FOLLOWER_QUEUE) follower.queue.push(recorded)
-      else follower.overflowed = true
+      follower.add(recorded, this.#recent.bytesAt(this.#last))
       this.#woken.add(recorded.stream)
     }
   }

@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts'
 import type { Recorded } from '../../events/event.ts'
-import { PAGE, type Reader } from './reader.ts'
+import { PAGE } from './portion.ts'
+import type { Reader } from './reader.ts'
 
 /** The reads without a new event after which a stream counts as expired, or the server as unavailable. */
 const EMPTY_READS = 3
@@ -16,15 +17,17 @@ export async function* wholeStream(
 ): AsyncGenerator<Recorded> {
   let next = from
   let left = limit
+  let fitting = PAGE
   for (let empty = 0; left > 0;) {
-    const asked = Math.min(left, PAGE)
+    const asked = Math.min(left, fitting)
     const page = await reader.stream(stream, next, asked)
     yield* page.events
     if (page.isMissing) return
     left -= page.events.length
     empty = page.next === next ? empty + 1 : 0
     next = page.next
-    if (page.events.length === asked) continue
+    fitting = page.fitting
+    if (page.isFull || page.events.length === asked) continue
     const last = await reader.last(stream)
     if (last !== null && last < next) return
     if (empty < EMPTY_READS) continue

@@ -1,5 +1,6 @@
 import type { Recorded } from '../../events/event.ts'
 import { heapBytesOf } from '../../loops/heapBytes.ts'
+import { BATCH_BYTES } from './batchBytes.ts'
 
 /** Maximum events and their memory: many small objects take twenty times their text. Live readers are rarely further behind. */
 const KEPT = 8192
@@ -58,13 +59,22 @@ export class Recent {
     return this.#lengths[position % KEPT] as number
   }
 
-  /** Returns the events after a position, up to `limit` positions later; undefined if some of them were dropped. */
+  /** Returns the memory of an event that `at` returned. */
+  bytesAt(position: number): number {
+    return this.#sizes[position % KEPT] as number
+  }
+
+  /**
+   * Returns the events after a position, up to `limit` positions later or `BATCH_BYTES`, and at least one position; undefined if
+   * some of them were dropped.
+   */
   after(position: number, limit: number): { events: Recorded[]; upTo: number } | undefined {
     if (position + 1 < this.#from) return undefined
     const events: Recorded[] = []
-    const upTo = Math.max(position, Math.min(position + limit, this.#last))
-    for (let at = position + 1; at <= upTo; at++) {
-      const event = this.#events[at % KEPT]
+    const last = Math.min(position + limit, this.#last)
+    let upTo = position
+    for (let bytes = 0; upTo < last && bytes < BATCH_BYTES; bytes += this.bytesAt(upTo)) {
+      const event = this.#events[++upTo % KEPT]
       if (event) events.push(event)
     }
     return { events, upTo }

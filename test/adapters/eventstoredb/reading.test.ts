@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../../src/ids.ts'
 import { isAppError } from '../../../src/errors.ts'
-import { facts, numbers, payloadOf } from '../../contracts/eventStore/facts.ts'
+import { appendLarge, facts, numbers, payloadOf } from '../../contracts/eventStore/facts.ts'
 import { eventsOf, gather } from '../../contracts/eventStore/gather.ts'
 import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
@@ -31,6 +31,18 @@ for (const [after, times] of [
       const struck = standIn.misbehave.cutReads(after, { times })
       assert.equal(await payloadsIn(store, stream), numbers(5))
       assert.ok(struck.times > 0)
+    }),
+  )
+
+for (const after of [0, 5, 20, 30])
+  read(
+    `a stream of large facts is read to its end although a read ends after ${after} of them`,
+    alone(async ({ standIn, store }) => {
+      const stream = `r-${newId()}`
+      await appendLarge(store, stream, 64)
+      const struck = standIn.misbehave.cutReads(after, { times: 2 })
+      assert.equal((await payloadsIn(store, stream)).map(Number), numbers(64))
+      assert.is(struck.times, 2)
     }),
   )
 

@@ -1,10 +1,11 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../../src/ids.ts'
+import type { StreamBatch } from '../../../src/ports/eventStore.ts'
 import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import type { OpenEventStore } from '../eventStore.ts'
 import { alone } from './alone.ts'
-import { fact, facts, numbers, payloadOf } from './facts.ts'
+import { appendLarge, areSmall, fact, facts, numbers, payloadOf } from './facts.ts'
 import { eventsOf, gather } from './gather.ts'
 
 export const following = (name: string, open: () => Promise<OpenEventStore>): void => {
@@ -73,6 +74,24 @@ export const following = (name: string, open: () => Promise<OpenEventStore>): vo
       await until(() => eventsOf(live.items).at(-1)?.revision === i && live.items.at(-1)?.caughtUp)
     }
     await live.stop()
+  })
+
+  follow('large facts in small batches, whether they are old or come while it is slow', async ({ store }) => {
+    const stream = `f-${newId()}`
+    await appendLarge(store, stream, 64)
+    const quick = gather((signal) => store.follow(stream, { signal }))
+    const seen: StreamBatch[] = []
+    let isLive = false
+    for await (const batch of store.follow(stream, { signal: new AbortController().signal })) {
+      seen.push(batch)
+      if (eventsOf(seen).length === 128) break
+      if (isLive || !batch.caughtUp) continue
+      isLive = true
+      await appendLarge(store, stream, 64, 64)
+      await until(() => eventsOf(quick.items).length === 128)
+    }
+    await quick.stop()
+    areSmall(seen, 128)
   })
 
   follow('many at once, while others append: every event once, in order', async ({ store }) => {

@@ -2,11 +2,12 @@ import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
 import { newId } from '../../../src/ids.ts'
 import type { Recorded } from '../../../src/events/event.ts'
+import type { EventStore } from '../../../src/ports/eventStore.ts'
 import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import type { OpenEventStore } from '../eventStore.ts'
 import { alone } from './alone.ts'
-import { fact, facts, numbers, payloadOf, streamFact } from './facts.ts'
+import { appendLarge, areSmall, fact, facts, numbers, payloadOf, streamFact } from './facts.ts'
 import { eventsOf, gather } from './gather.ts'
 
 const WRITERS = 16
@@ -162,6 +163,26 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
       const cursors = one.items.map((batch) => batch.cursor)
       assert.equal(cursors.toSorted(), cursors)
     },
+  )
+
+  subscribe(
+    'large facts come in small batches, from memory and from the log',
+    alone(open, async ({ store, reopen }) => {
+      const env_id = newId()
+      const small = async (opened: EventStore) => {
+        const all = gather((signal) => opened.subscribe({ env_id, signal }))
+        await until(() => eventsOf(all.items).length === 64)
+        await all.stop()
+        areSmall(all.items, 64)
+      }
+      const live = gather((signal) => store.subscribe({ env_id, signal }))
+      await until(() => live.items.at(-1)?.caughtUp)
+      await appendLarge(store, env_id, 64)
+      await until(() => eventsOf(live.items).length === 64)
+      await live.stop()
+      await small(store)
+      await small(await reopen())
+    }),
   )
 
   subscribe('a batch ends at its cursor: from there on nothing comes twice', async ({ store }) => {
