@@ -75,12 +75,19 @@ export class Connection {
     if (this.#heardAt < since) this.renew()
   }
 
-  /** Replaces a client that no longer works. */
+  /**
+   * Replaces a client that no longer works. Never throws, because timers call it: while the files of TLS cannot be read, the
+   * present client stays until the next failure.
+   */
   renew(): void {
     if (this.closed.aborted || clock.monotonic() - this.#renewedAt < RENEW_EVERY_MS) return
     this.#renewedAt = clock.monotonic()
     const [opened, gone] = [this.#opened, this.#gone]
-    ;[this.#opened, this.#current, this.#gone] = this.#open()
+    try {
+      ;[this.#opened, this.#current, this.#gone] = this.#open()
+    } catch {
+      return
+    }
     gone.abort()
     void opened.close()
   }

@@ -1,3 +1,4 @@
+import { renameSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
 import { isAppError } from '../../../src/errors.ts'
@@ -143,6 +144,37 @@ tls('a node that was killed is found again', () =>
     await readers.stop()
     await store.close()
   }),
+)
+
+tls(
+  'the file of the authority may be missing when the leader pauses: the new leader is found when it is back',
+  async () => {
+    const replaced = createAuthority()
+    const away = `${replaced.file}.old`
+    await secured(
+      async ([one, two], at) => {
+        const store = await openSurely(
+          `esdb://admin:changeit@${at('127.0.0.1')}?tls=true&tlsCAFile=${encodeURIComponent(replaced.file)}`,
+        )
+        const stream = `t-${newId()}`
+        const readers = readersOf(store, stream)
+        await store.append(stream, [fact(stream, 0)], 'none')
+        await until(() => readers.log().length === 1)
+        renameSync(replaced.file, away)
+        one?.misbehave.silence()
+        two?.misbehave.heal()
+        const next = fact(stream, 1)
+        assert.ok(isAppError(await failureOf(store.append(stream, [next], 0)), 'unavailable'))
+        assert.ok(isAppError(await failureOf(store.head()), 'unavailable'))
+        renameSync(away, replaced.file)
+        await until(() => store.append(stream, [next], 0), { timeoutMs: 20_000 })
+        await until(() => readers.log().length === 2, { timeoutMs: 20_000 })
+        await readers.stop()
+        await store.close()
+      },
+      { count: 2, issued: replaced.issue('DNS:localhost', 'IP:127.0.0.1') },
+    )
+  },
 )
 
 tls.run()
