@@ -8,9 +8,13 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import * as assert from 'uvu/assert'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
+import { isAppError } from '../../src/errors.ts'
 import { blobsContract } from '../contracts/blobs.ts'
 import { uploadsContract } from '../contracts/blobUploads.ts'
+import { failureOf } from '../contracts/eventStore/facts.ts'
+import { hasBubblewrap } from '../support/bubblewrap.ts'
 import { openFilesIn } from '../support/openFiles.ts'
+import { openSmallDisk } from '../support/smallDisk.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -38,6 +42,25 @@ disk('survive a restart', async () => {
   const dir = tempDir()
   await (await openBlobs({ dir })).put('a/b', Buffer.from('kept'))
   assert.equal(await (await openBlobs({ dir })).head('a/b'), { key: 'a/b', size: 4 })
+})
+
+const onFullDisk = hasBubblewrap ? disk : disk.skip
+onFullDisk('are unavailable at the start while the disk has no room, and open when it has', async () => {
+  const small = await openSmallDisk(1 << 20)
+  try {
+    const dir = join(small.seen, 'blobs')
+    small.limitNames('present')
+    const refused = await failureOf(openBlobs({ dir }))
+    assert.ok(isAppError(refused, 'unavailable'), String(refused))
+    assert.match(refused.message, /^The blobs on disk failed: .*no space left/)
+    small.limitNames('any')
+    const blobs = await openBlobs({ dir })
+    await blobs.put('a/b', Buffer.from('kept'))
+    assert.equal(await blobs.head('a/b'), { key: 'a/b', size: 4 })
+    await blobs.close()
+  } finally {
+    await small.close()
+  }
 })
 
 disk('parts of the same number that end together leave the file of one of them', async () => {

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import {
   appendFileSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statfsSync,
   statSync,
   truncateSync,
   writeFileSync,
@@ -28,11 +29,15 @@ export const fill = (file: string): void => {
 export interface SmallDisk {
   /** Its path for the programs that `within` starts. */
   readonly path: string
+  /** Its path for this process. */
+  readonly seen: string
   /** The start of a command that sees the disk. */
   readonly within: readonly string[]
   /** Fills it, except for some bytes. */
   fill(free?: number): void
   free(): void
+  /** Lets it have no further file or folder, or as many as before. */
+  limitNames(to: 'present' | 'any'): void
   /** The names on the disk, without what fills it. */
   names(folder?: string): readonly string[]
   read(file: string): string
@@ -52,15 +57,24 @@ export const openSmallDisk = async (bytes: number): Promise<SmallDisk> => {
   await once(holder.stdout, 'data')
   const seen = insideOf(holder.pid, path)
   const asUser = process.getuid?.() === 0 ? [] : ['--user', '--preserve-credentials']
+  const within = ['nsenter', '--target', String(pidInside(holder.pid)), ...asUser, '--mount', '--']
+  const allowed = statfsSync(seen).files
   return {
     path,
-    within: ['nsenter', '--target', String(pidInside(holder.pid)), ...asUser, '--mount', '--'],
+    seen,
+    within,
     fill: (free = 0) => {
       const filler = join(seen, FILLER)
       fill(filler)
       truncateSync(filler, statSync(filler).size - free)
     },
     free: () => rmSync(join(seen, FILLER)),
+    limitNames: (to) => {
+      const { files, ffree } = statfsSync(seen)
+      const count = to === 'any' ? allowed : files - ffree
+      const [enter, ...args] = [...within, 'mount', '-o', `remount,nr_inodes=${count}`, path]
+      execFileSync(enter, args)
+    },
     names: (folder = '.') =>
       readdirSync(join(seen, folder))
         .filter((name) => name !== FILLER)

@@ -10,7 +10,14 @@ import { newId } from '../../ids.ts'
 import type { BlobInfo, Blobs } from '../../ports/blobs.ts'
 import { checkedKey } from '../shared/blobKeys.ts'
 import { Sender } from '../shared/sender.ts'
-import { FOLDER, missingAsNull, pathOf as pathIn, refused, writeSynced } from './blobFiles.ts'
+import {
+  type BlobFolders,
+  FOLDER,
+  missingAsNull,
+  pathOf as pathIn,
+  refused,
+  writeSynced,
+} from './blobFiles.ts'
 import { openUploads } from './blobUploads.ts'
 import { Holds } from './heldBlobs.ts'
 
@@ -41,11 +48,9 @@ export const openBlobs = async ({
 }): Promise<Blobs> => {
   const folders = { root: join(dir, 'objects'), scratch: join(dir, 'tmp'), uploads: join(dir, 'uploads') }
   if (!onlyRead) {
-    const wasKilled = (await missingAsNull(stat(join(folders.scratch, OPEN)))) !== null
-    if (wasKilled) await syncNames(dir, clock.now() - WRITTEN_BACK_MS) // B1
-    await rm(folders.scratch, { recursive: true, force: true })
-    for (const folder of Object.values(folders)) makeFolderNow(folder)
-    await mkdir(join(folders.scratch, OPEN))
+    await prepare(dir, folders).catch((error: unknown) => {
+      throw refused(error) // a start waits for room
+    })
   }
   const objects = new DurableNames(folders.root)
 
@@ -111,6 +116,14 @@ export const openBlobs = async ({
       await rm(join(folders.scratch, OPEN), { recursive: true, force: true })
     },
   }
+}
+
+const prepare = async (dir: string, folders: BlobFolders): Promise<void> => {
+  const wasKilled = (await missingAsNull(stat(join(folders.scratch, OPEN)))) !== null
+  if (wasKilled) await syncNames(dir, clock.now() - WRITTEN_BACK_MS) // B1
+  await rm(folders.scratch, { recursive: true, force: true })
+  for (const folder of Object.values(folders)) makeFolderNow(folder)
+  await mkdir(join(folders.scratch, OPEN))
 }
 
 /** Reads the blobs below a folder. */
