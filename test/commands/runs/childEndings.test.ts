@@ -128,9 +128,9 @@ awaiting('are read again after all of a stream have ended', async () => {
 awaiting('fail with the error of a read', async () => {
   const parent = await openParent()
   const broken = new Error('damaged')
-  const follow: EventStore['follow'] = async function* () {
-    throw broken
-  }
+  const follow: EventStore['follow'] = () => ({
+    [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(broken) }),
+  })
   const endings = new ChildEndings({ follow })
   const child = await parent.request()
   const failed = await endings.of(child, never).catch((error: unknown) => error)
