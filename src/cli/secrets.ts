@@ -1,18 +1,16 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { counted } from '../text/counted.ts'
 import type { MasterKeyStatus } from '../commands/installation/masterKeyStatus.ts'
 import { type CliCommand, command } from './command.ts'
 import { continuing } from './unanswered.ts'
+import { textIn } from './values.ts'
 
 const PATH = '/operator/secrets/rotate-master'
 /** The interval at which the progress is read. */
 const LOOK_MS = 500
 const CONTINUES = 'the rotation continues then: see svc secrets status'
 
-function keyIn(file: string): string {
-  return readFileSync(file, 'utf8').trim()
-}
+const keyIn = (file: string): string => textIn(file).trim()
 
 const textOf = ({ status, ...key }: MasterKeyStatus): string =>
   status === 'rotating'

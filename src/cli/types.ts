@@ -35,8 +35,7 @@ export const typesCommand = command({
     const functions = await functionsOf(settings, out)
     signal.throwIfAborted()
     const text = typesText(functions)
-    const changed = !existsSync(out) || readFileSync(out, 'utf8') !== text // an editor reads a new file again
-    if (changed) write(out, text)
+    const changed = write(out, text)
     const events = [...new Set(functions.flatMap(({ onEvent }) => onEvent ?? []))].toSorted()
     const refs = functions.map(({ ref }) => ref)
     return {
@@ -59,9 +58,12 @@ const functionsOf = async (settings: Settings, out: string): Promise<readonly Ty
   })
 }
 
-const write = (file: string, text: string): void => {
+/** Returns false if the file has this text: an editor would read it again. */
+const write = (file: string, text: string): boolean => {
   try {
+    if (existsSync(file) && readFileSync(file, 'utf8') === text) return false
     asEditor(() => writeAgain(file, text))
+    return true
   } catch (error) {
     throw new AppError(
       'bad_request',

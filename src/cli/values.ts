@@ -43,7 +43,8 @@ export const json = (text: string): unknown => {
   }
 }
 
-const textIn = (file: string): string => {
+/** The text of a file that an option or argument names. */
+export const textIn = (file: string): string => {
   try {
     return withoutBom(readFileSync(file, 'utf8'))
   } catch (error) {

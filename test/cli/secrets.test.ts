@@ -40,6 +40,10 @@ secrets('rotate-master takes the key of a file, and refuses one that is no key',
   const { code, err } = await cli(['secrets', 'rotate-master', '--key-file', file], { env })
   assert.is(code, 1)
   assert.match(err, 'master_key')
+  const folder = tempDir()
+  const unread = await cli(['secrets', 'rotate-master', '--key-file', folder], { env })
+  assert.is(unread.code, 2)
+  assert.match(unread.err, `svc: --key-file: ${folder}: cannot be read (EISDIR)`)
 })
 
 secrets('operator-token prints the token of this directory', async ({ server, env }) => {

@@ -153,6 +153,11 @@ test('name what is wrong', async () => {
   const blocked = await cli(['init', file])
   assert.is(blocked.code, 1)
   assert.match(blocked.err, /^svc: folder: cannot write/)
+  const folder = await created()
+  const taken = await cli(['types', folder, '--out', folder])
+  assert.equal([taken.code, taken.out], [1, ''])
+  assert.match(taken.err, `svc: out: cannot write ${folder}: EISDIR`)
+  assert.is(taken.err.split('\n').length, 2, taken.err)
 })
 
 test.run()
