@@ -6,8 +6,8 @@ import type { EnvironmentFollowers } from './followers.ts'
 
 /** Nothing may happen for this long before the work counts as ended. */
 const QUIET_MS = 5000
-/** The longest time until the work has ended. The checker then reports what is stuck. */
-const SETTLE_MS = 240_000
+/** The longest time until the work has ended: read models that scan need minutes. The checker then reports what is stuck. */
+const SETTLE_MS = 600_000
 const POLL_MS = 500
 
 /** Waits until `isSo`, at most `SETTLE_MS`. Resolves with whether it is. */
