@@ -1,6 +1,9 @@
 import { hash } from 'node:crypto'
 
-/** The names of all event-store streams. No other file builds one. */
+/**
+ * The names of all event-store streams. No other file builds one. Each begins with a small letter and each type of fact with a
+ * capital, by which installations on one server are told apart.
+ */
 export const streamOf = {
   /** Everything of one svc stream: its events, runs and live data, in order. */
   stream: (stream_id: string) => `stream-${stream_id}`,

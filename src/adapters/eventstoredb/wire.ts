@@ -40,10 +40,20 @@ export const proposedOf = ({ id, event, metadata }: NewEvent, prefix: string): P
   }
 }
 
+/**
+ * Whether an event is of the installation with a prefix. The prefix of another one may begin with the same text, which can be
+ * empty. Stream and type then go on with the same character, but no stream of the service begins like a type (`streamOf`).
+ */
+const isOwn = ({ streamId, type }: RecordedEvent, prefix: string): boolean =>
+  !streamId.startsWith('$') &&
+  streamId.startsWith(prefix) &&
+  type.startsWith(prefix) &&
+  streamId[prefix.length] !== type[prefix.length]
+
 /** Converts a stored event. Returns null for events of the server and of other installations. */
 export const recordedOf = (stored: RecordedEvent, prefix: string): Recorded | null => {
+  if (!isOwn(stored, prefix)) return null
   const { streamId, type, position } = stored
-  if (streamId.startsWith('$') || !streamId.startsWith(prefix) || !type.startsWith(prefix)) return null
   const metadata = stored.metadata as Metadata | undefined
   if (!stored.isJson || metadata?.correlation_id === undefined || !position) return null
   return upcast({
