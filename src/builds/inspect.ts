@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { clock } from '../clock.ts'
 import type { FunctionSpec } from '../events/project.ts'
-import { hasReference, toBuildFunctions, toFunctionSpecs } from './functionSpec.ts'
+import { checkNumbers, hasReference, toBuildFunctions, toFunctionSpecs } from './metadata/functionSpec.ts'
 import type { SandboxOptions } from '../sandbox/limits.ts'
 import type { ChildCode } from '../sandbox/childCode.ts'
 import { namespacesOf, sourcesOf } from '../sandbox/namespaces.ts'
@@ -10,11 +10,8 @@ import type { Inspection } from '../ports/runtime.ts'
 import { runTask, type Task, TaskFailed } from '../sandbox/buildTask.ts'
 import type { Candidate } from './buildCache.ts'
 import { noFunctions, remarksOn, unnamedText, unusedText } from './foundFiles.ts'
-import { BadMetadata } from './metadataFields.ts'
+import { BadMetadata } from './metadata/metadataFields.ts'
 
-/** Maximum numbers of one build; real builds have far fewer. */
-const MAX_FUNCTIONS = 10_000
-const MAX_SCHEDULES = 1000
 /** Characters of JSON that a child may report about one build. */
 const MAX_REPORT = 16 << 20
 /** Checks of metadata occupy the service's thread for this time at most; a schedule takes milliseconds. */
@@ -58,10 +55,7 @@ export const inspectBuild = async (
         const spec = toFunctionSpecs(ns, file, [raw])
         specs.push(...spec)
         schedules += spec.some(({ schedule }) => schedule) ? 1 : 0
-        if (specs.length > MAX_FUNCTIONS)
-          throw new BadMetadata(`Expected at most ${MAX_FUNCTIONS} exported functions, got more`)
-        if (schedules > MAX_SCHEDULES)
-          throw new BadMetadata(`Expected at most ${MAX_SCHEDULES} schedules, got more`)
+        checkNumbers(specs.length, schedules)
         if (clock.monotonic() - since < SLICE_MS) continue
         await setImmediate()
         since = clock.monotonic()

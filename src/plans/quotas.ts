@@ -1,6 +1,7 @@
 import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
 import { AppError } from '../errors.ts'
+import type { Plan } from '../events/org.ts'
 import { atMost } from '../loops/deadline.ts'
 import type { FileQuota, Replaced, Reservation } from '../content/fileQuota.ts'
 import { type CountLimits, termsOf, UNLIMITED, type UsageLimits } from './plans.ts'
@@ -84,6 +85,13 @@ const NEAR = 0.98
 const LONGEST_LOOK_MS = 500
 const KEPT_ORGS = 10_000
 
+/** Throws `quota_exceeded` if a number is above what a plan allows. */
+export const checkPlanCount = (plan: Plan, what: keyof typeof COUNTED, count: number): void => {
+  const most = termsOf[plan].counts[what]
+  if (count > most)
+    throw new AppError('quota_exceeded', `The plan allows ${most} ${COUNTED[what]}; got ${count}`)
+}
+
 /**
  * Refuses requests that exceed the plan of an organization (SPEC.md, Usage and limits).
  * Q1: usage is not read if the plan has no limit.
@@ -124,7 +132,11 @@ export class Quotas implements FileQuota {
 
   /** Returns the numbers of things that the plan of the environment's organization allows; the highest if it is not known yet. */
   countsOf(env_id: string): CountLimits {
-    return termsOf[this.#views.directory.env(env_id)?.plan ?? 'self_host'].counts
+    return termsOf[this.#planOf(env_id)].counts
+  }
+
+  #planOf(env_id: string): Plan {
+    return this.#views.directory.env(env_id)?.plan ?? 'self_host'
   }
 
   /**
@@ -142,9 +154,7 @@ export class Quotas implements FileQuota {
 
   /** Throws `quota_exceeded` if a number would be above what the plan of the environment's organization allows. */
   checkCount(env_id: string, what: keyof typeof COUNTED, count: number): void {
-    const most = this.countsOf(env_id)[what]
-    if (count > most)
-      throw new AppError('quota_exceeded', `The plan allows ${most} ${COUNTED[what]}; got ${count}`)
+    checkPlanCount(this.#planOf(env_id), what, count)
   }
 
   /** Rejects with `quota_exceeded` when the plan does not allow `bytes` more for the files of the organization. */

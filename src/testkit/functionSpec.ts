@@ -1,4 +1,4 @@
-import { specOf } from '../builds/functionSpec.ts'
+import { specOf } from '../builds/metadata/functionSpec.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import { checkedMetadata } from '../sandbox/child/buildTasks.ts'
 import { isFunction } from '../sandbox/child/functions.ts'

@@ -156,19 +156,15 @@ export const layers: readonly Layer[] = [
     ],
     types: ['events', 'ports', 'sdk'],
   },
+  // What a build may say about its functions: for uploads, imports and the test kit.
+  {
+    path: 'builds/metadata',
+    imports: ['loops', 'ports', 'events', 'events/contextKey', 'domain/cron', 'sandbox/nearestName'],
+    types: ['sandbox/protocol'],
+  },
   {
     path: 'builds',
-    imports: [
-      ...kernel,
-      'loops',
-      'ports',
-      'events',
-      'events/contextKey',
-      'domain/cron',
-      'sandbox',
-      'sandbox/namespaces',
-      'sandbox/nearestName',
-    ],
+    imports: [...kernel, 'loops', 'ports', 'events', 'sandbox', 'sandbox/namespaces', 'builds/metadata'],
     types: ['sandbox/protocol'],
     packages: ['yauzl'],
   },
@@ -202,6 +198,7 @@ export const layers: readonly Layer[] = [
     path: 'commands',
     imports: [
       ...facts,
+      'builds/metadata',
       'events/streams',
       'events/contextKey',
       'events/failedRun',
@@ -449,7 +446,7 @@ export const layers: readonly Layer[] = [
       'sandbox/protocol',
       'sandbox/child',
       'sandbox',
-      'builds',
+      'builds/metadata',
       'bundle',
       'client',
       'commands',

@@ -1,4 +1,4 @@
-import type { DirectoryBuild } from '../../projections/directoryProject.ts'
+import { functionsOf, type Place } from '../../plans/functionsOf.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
@@ -8,16 +8,14 @@ import type { CommandDeps } from '../deps.ts'
 export const checkFunctions = (
   { views: { directory }, quotas }: Pick<CommandDeps, 'views' | 'quotas'>,
   env_id: string,
-  { project_id, place, count }: { project_id: string; place: 'deployed' | 'live'; count: number },
+  { project_id, place, count }: { project_id: string; place: Place; count: number },
 ): void => {
   const org_id = directory.env(env_id)?.org_id
   if (org_id === undefined) return
-  let functions = count
-  for (const project of directory.projectsOf(org_id)) {
-    if (project.project_id !== project_id) functions += sizeOf(project.deployed) + sizeOf(project.live)
-    else functions += sizeOf(place === 'live' ? project.deployed : project.live)
-  }
-  quotas.checkCount(env_id, 'functions', functions)
+  const others = functionsOf(
+    directory,
+    org_id,
+    (project, at) => project.project_id !== project_id || at !== place,
+  )
+  quotas.checkCount(env_id, 'functions', others + count)
 }
-
-const sizeOf = (build: DirectoryBuild | null): number => build?.functions.length ?? 0

@@ -13,7 +13,6 @@ import { checkContextKey } from '../../events/contextKey.ts'
 import { clock } from '../../clock.ts'
 import { checkedNetwork } from '../projects/projectNetwork.ts'
 import { PROJECT_NAME } from '../projects/projectName.ts'
-import { checkImportedFunctions } from './checkImportedFunctions.ts'
 import { expires } from './expiredFacts.ts'
 import { streamOfFact } from './streamOfFact.ts'
 
@@ -236,7 +235,6 @@ const checkFields = (fact: DomainEvent): void => {
     case 'BuildUploaded':
     case 'BuildDeployed':
       if (!/^[0-9a-f]{64}$/.test(fact.hash)) throw new Error('hash: expected a SHA-256')
-      checkImportedFunctions(fact.functions ?? [])
       return
     case 'CallDayCounted':
       checkCounts(fact.day, [fact.runs, fact.bytes])

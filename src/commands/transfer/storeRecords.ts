@@ -6,11 +6,12 @@ import type { CommandDeps } from '../deps.ts'
 import { Appends } from './appends.ts'
 import { appendExpired } from './expiredFacts.ts'
 import { checkStored, putBlob, putKey } from './importContent.ts'
+import { ImportedBuilds } from './importedBuilds.ts'
 import { type ImportedFact, ImportedFacts } from './importedFacts.ts'
 import type { Header } from './importHeader.ts'
 import type { ImportPause } from './importPause.ts'
 import type { TransferRecord } from './records.ts'
-import { adapted, appendFacts, checkFree, checkUnexpired } from './storeFacts.ts'
+import { appendFacts, checkFree, checkUnexpired } from './storeFacts.ts'
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'blobs' | 'payloads' | 'wrappedKeys'>
 
@@ -63,6 +64,13 @@ const storeWith = async (
   const facts = new ImportedFacts(header.env_id)
   const counts = { keys: 0, blobs: 0, facts: 0 }
   const content = new Set<string>()
+  const plan = (await deps.views.orgs.get(header.org_id))?.plan ?? header.plan
+  const builds = new ImportedBuilds(deps, header, { content, plan })
+  /** The backend of content is that of this installation. */
+  const adapted = (fact: ImportedFact): Promise<ImportedFact> | ImportedFact =>
+    fact.event.type === 'FileStored'
+      ? { ...fact, event: { ...fact.event, storage_backend: deps.blobs.backend } }
+      : builds.adapted(fact)
   let end: unknown
   let batch: ImportedFact[] = []
   const flush = async () => {
@@ -93,7 +101,7 @@ const storeWith = async (
       if (!key.startsWith(payloadsOf(header.env_id))) content.add(key) // payloads are no orphans: they expire by their day
       counts.blobs++
     } else {
-      const fact = await adapted(deps, facts.check(line), content)
+      const fact = await adapted(facts.check(line))
       for (const introduced of fact.introduces) await checkFree(deps, introduced, header.env_id)
       const { stream, expired: count, metadata } = fact
       if (count > 0) {

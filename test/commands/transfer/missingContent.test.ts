@@ -9,7 +9,7 @@ const node = await openCommands()
 const mine = await plantEnv(node, 'acme')
 await fill(node, mine)
 /** So many that their list is in the blobs. */
-const functions = Array.from({ length: 3000 }, (_, n) => ({ ns: 'main', var: `f${n}` }))
+const functions = Array.from({ length: 3000 }, (_, n) => ({ ns: 'main', var: `f${1000 + n}` }))
 const build = await plantBuild(node, mine, { name: 'built', functions })
 const { key: file } = eventOf(await entriesOf(node, mine), 'FileStored') as { key: string }
 const zip = buildKey(build)

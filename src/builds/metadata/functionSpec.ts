@@ -1,11 +1,11 @@
-import { isControl, MAX_EVENT_TYPE } from '../events/eventType.ts'
-import type { FunctionSpec } from '../events/project.ts'
-import { CONTEXT_KEY_RULE, isContextKey } from '../events/contextKey.ts'
-import { CRON_FIELDS, isTimeZone, ticksOf } from '../domain/cron.ts'
-import { heapBytesOf } from '../loops/heapBytes.ts'
-import { toolNameOf } from '../events/toolName.ts'
-import { hasParameters, shapeOf } from '../events/webhookPath.ts'
-import type { RawFunction } from '../sandbox/protocol.ts'
+import { isControl, MAX_EVENT_TYPE } from '../../events/eventType.ts'
+import type { FunctionSpec } from '../../events/project.ts'
+import { CONTEXT_KEY_RULE, isContextKey } from '../../events/contextKey.ts'
+import { CRON_FIELDS, isTimeZone, ticksOf } from '../../domain/cron.ts'
+import { heapBytesOf } from '../../loops/heapBytes.ts'
+import { toolNameOf } from '../../events/toolName.ts'
+import { hasParameters, shapeOf } from '../../events/webhookPath.ts'
+import type { RawFunction } from '../../sandbox/protocol.ts'
 import {
   BadMetadata,
   booleanOf,
@@ -35,10 +35,22 @@ const MAX_PATTERNS = 200
 const MAX_SPEC = 8 << 10
 /** Memory of one function. Thousands of empty objects in a schema take twenty times their text. */
 const MAX_SPEC_HEAP = 4 * MAX_SPEC
+/** Maximum numbers of one build; real builds have far fewer. */
+const MAX_FUNCTIONS = 10_000
+const MAX_SCHEDULES = 1000
+
 type Spec = { -readonly [K in keyof FunctionSpec]: FunctionSpec[K] }
 
 /** Whether a reference can name the function: the name of an export may be any text. */
 export const hasReference = ({ var: name }: RawFunction): boolean => VAR.test(name)
+
+/** Throws `BadMetadata` for more functions or schedules than a build may have. */
+export const checkNumbers = (functions: number, schedules: number): void => {
+  if (functions > MAX_FUNCTIONS)
+    throw new BadMetadata(`Expected at most ${MAX_FUNCTIONS} exported functions, got more`)
+  if (schedules > MAX_SCHEDULES)
+    throw new BadMetadata(`Expected at most ${MAX_SCHEDULES} schedules, got more`)
+}
 
 /** Returns the functions of one module with valid metadata and its defaults. Throws `BadMetadata`. */
 export const toFunctionSpecs = (

@@ -1,7 +1,7 @@
-import { CONTEXT_KEY_RULE, isContextKey } from '../events/contextKey.ts'
-import { type FunctionSpec, VERIFY_PRESETS } from '../events/project.ts'
-import { mistakeInParameters } from '../events/webhookPath.ts'
-import { parseCorsOrigins } from '../ports/corsOrigins.ts'
+import { CONTEXT_KEY_RULE, isContextKey } from '../../events/contextKey.ts'
+import { type FunctionSpec, VERIFY_PRESETS } from '../../events/project.ts'
+import { mistakeInParameters } from '../../events/webhookPath.ts'
+import { parseCorsOrigins } from '../../ports/corsOrigins.ts'
 import { anyTextOf, BadMetadata, expected, fieldsOf, shown, textOf } from './metadataFields.ts'
 import { serviceNameOf } from './serviceName.ts'
 

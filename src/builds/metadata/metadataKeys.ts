@@ -1,4 +1,4 @@
-import { nearest } from '../sandbox/nearestName.ts'
+import { nearest } from '../../sandbox/nearestName.ts'
 
 /** Keys of metadata. Those of an object inside it are listed under its key. */
 const KEYS: Readonly<Record<string, readonly string[]>> = {

@@ -1,5 +1,5 @@
-import type { FunctionSpec } from '../events/project.ts'
-import { mistakeInSchema } from '../events/toolSchema.ts'
+import type { FunctionSpec } from '../../events/project.ts'
+import { mistakeInSchema } from '../../events/toolSchema.ts'
 import { anyTextOf, BadMetadata, expected, fieldsOf } from './metadataFields.ts'
 import { serviceNameOf } from './serviceName.ts'
 
