@@ -34,7 +34,8 @@ const INLINE_CONTAINERS = 2048
 export const payloadsOf = (env_id: string): string => `payloads/${env_id}/`
 
 /** The keys of the payloads that an environment stored on one day in UTC begin with this. */
-const folderOf = (env_id: string, now: number): string => `${payloadsOf(env_id)}${isoOf(now).slice(0, 10)}/`
+export const payloadFolder = (env_id: string, now: number): string =>
+  `${payloadsOf(env_id)}${isoOf(now).slice(0, 10)}/`
 
 /** The environment and the day in the key of a payload; null for other keys, and for those of early versions. */
 export const placeOf = (key: string): { readonly env_id: string; readonly day: string } | null => {
@@ -81,7 +82,7 @@ export class Payloads {
     const bytes = jsonBytes(value)
     if (isSmall(bytes)) return { value: inFact(value) }
     const sha256 = createHash('sha256').update(bytes).digest('hex')
-    const key = 'key' in place ? place.key : `${folderOf(place.env_id, this.#now())}${sha256}.json`
+    const key = 'key' in place ? place.key : `${payloadFolder(place.env_id, this.#now())}${sha256}.json`
     return { ref: await this.#put({ key, size: bytes.length, sha256 }, bytes, room) }
   }
 
@@ -134,7 +135,7 @@ export class Payloads {
         first.push(next.value)
         size += next.value.length
       }
-      const key = `${folderOf(env_id, this.#now())}${newId()}.bin`
+      const key = `${payloadFolder(env_id, this.#now())}${newId()}.bin`
       const stored = await this.#blobs.put(key, all())
       return { key, size: stored.size, sha256: hash.digest('hex') }
     } finally {

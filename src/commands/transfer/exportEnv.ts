@@ -1,13 +1,12 @@
 import { counted } from '../../text/counted.ts'
 import { AppError, isAppError, messageOf } from '../../errors.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
-import { everyDoc } from '../../loops/everyDoc.ts'
-import { filesOf } from '../../content/contentKey.ts'
-import { payloadsOf } from '../../content/payloads.ts'
 import { Unhandled } from '../../events/unhandled.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { findEnv, findOrg } from '../orgs/findTenant.ts'
+import { movedFact } from './earlierContent.ts'
+import { ExportedBlobs } from './exportedBlobs.ts'
 import { expires } from './expiredFacts.ts'
 import { demandContent } from './missingContent.ts'
 import { RecordWriter } from './records.ts'
@@ -97,11 +96,11 @@ async function* recordsOf(
   yield writer.line(header)
   try {
     const keys = yield* keysOf(deps, { env_id, transferKey, writer })
-    const exported = new Map<string, string>()
-    const blobs = yield* blobsOf(deps, { env_id, writer, exported })
-    await demandContent(deps, { env_id, exported })
-    const facts = yield* factsOf(deps, { env_id, head, writer })
-    yield writer.line({ end: { keys, blobs, facts } })
+    const blobs = new ExportedBlobs(deps, { env_id, writer })
+    yield* blobs.all()
+    await demandContent(deps, { env_id, exported: blobs.content })
+    const facts = yield* factsOf(deps, { env_id, head, writer, blobs })
+    yield writer.line({ end: { keys, blobs: blobs.count, facts } })
   } catch (error) {
     yield writer.line({ error: isAppError(error) ? error.message : `the export failed: ${messageOf(error)}` })
   }
@@ -126,41 +125,9 @@ async function* keysOf(
   return count
 }
 
-/** `exported`: the SHA-256 of each blob of a file or build that was exported, by its key. */
-async function* blobsOf(
-  { views, blobs }: Deps,
-  {
-    env_id,
-    writer,
-    exported,
-  }: Pick<Exporting, 'env_id'> & Writing & { readonly exported: Map<string, string> },
-): AsyncGenerator<Buffer, number> {
-  const payloads = payloadsOf(env_id)
-  const prefixes = [payloads, filesOf(env_id)]
-  for await (const { project_id } of everyDoc(views.projects, {
-    id: 'project_id',
-    equal: { env_id },
-    sort: 'order',
-  }))
-    prefixes.push(`builds/${project_id}/`)
-  let count = 0
-  for (const prefix of prefixes)
-    for await (const { key, size } of blobs.list(prefix)) {
-      const content = await blobs.get(key).catch((error: unknown) => {
-        if (isAppError(error, 'not_found')) return null // removed meanwhile, after the fact that says so
-        throw error
-      })
-      if (!content) continue
-      const sha256 = yield* writer.blob({ key, size }, content)
-      if (prefix !== payloads) exported.set(key, sha256)
-      count++
-    }
-  return count
-}
-
 async function* factsOf(
   { store }: Deps,
-  { env_id, head, writer }: Pick<Exporting, 'env_id' | 'head'> & Writing,
+  { env_id, head, writer, blobs }: Pick<Exporting, 'env_id' | 'head'> & Writing & { blobs: ExportedBlobs },
 ): AsyncGenerator<Buffer, number> {
   const whole = new Set<string>()
   const unhandled = new Unhandled()
@@ -170,8 +137,8 @@ async function* factsOf(
     signal: new AbortController().signal,
   })) {
     for (const fact of events) {
-      const { id, stream, revision, cursor, at, event, metadata } = fact
-      if (streamOfFact(event, env_id) !== stream) continue
+      const { id, stream, revision, cursor, at, metadata } = fact
+      if (streamOfFact(fact.event, env_id) !== stream) continue
       if (cursor > head)
         throw new AppError(
           'conflict',
@@ -180,6 +147,8 @@ async function* factsOf(
       if (revision === 0) whole.add(stream)
       else if (!whole.has(stream) && !expires(stream)) continue // the operator of the event store removed its beginning
       unhandled.note(fact)
+      const { event, payloads } = movedFact(fact, env_id)
+      yield* blobs.payloads(payloads)
       yield writer.line({ id, stream, revision, at, event, metadata })
       count++
     }

@@ -13,6 +13,7 @@ import { checkContextKey } from '../../events/contextKey.ts'
 import { clock } from '../../clock.ts'
 import { checkedNetwork } from '../projects/projectNetwork.ts'
 import { PROJECT_NAME } from '../projects/projectName.ts'
+import { REFS } from './earlierContent.ts'
 import { expires } from './expiredFacts.ts'
 import { streamOfFact } from './streamOfFact.ts'
 
@@ -64,9 +65,6 @@ const EXPIRING: ReadonlySet<Kind> = new Set(['stream', 'event', 'run'])
 
 /** Each of them is a fact without content in the event store. */
 const MAX_EXPIRED = 10_000_000
-
-/** Fields with references to payloads. */
-const REFS = ['event_data_ref', 'result_ref', 'payload_ref', 'value_ref', 'body_ref']
 
 /**
  * Checks facts from a file that another operator may have written. Nothing in it is believed:

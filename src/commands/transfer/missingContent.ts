@@ -2,14 +2,17 @@ import { hashIn } from '../../content/etag.ts'
 import { onOneLine } from '../../logger.ts'
 import { AppError } from '../../errors.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
-import { buildKey } from '../../ports/runtime.ts'
-import { type BuildDoc, buildDocId } from '../../projections/builds.ts'
+import { buildKey, functionsKey } from '../../ports/runtime.ts'
 import type { CommandDeps } from '../deps.ts'
+import { buildsOf } from './exportedBlobs.ts'
 
 interface Content {
   readonly what: string
   readonly thing: 'file' | 'build'
+  /** Its key in the file. */
   readonly key: string
+  /** Its key in the blobs. */
+  readonly stored: string
   /** Unknown for files that were uploaded in parts. */
   readonly sha256: string | undefined
 }
@@ -24,26 +27,26 @@ export const demandContent = async (
   { env_id, exported }: { readonly env_id: string; readonly exported: ReadonlyMap<string, string> },
 ): Promise<void> => {
   const equal = { env_id }
-  const demand = async ({ what, thing, key, sha256 }: Content): Promise<void> => {
+  const demand = async ({ what, thing, key, stored, sha256 }: Content): Promise<void> => {
     const found = exported.get(key)
     // Content that was added meanwhile is not exported. Its fact ends the export.
-    const isMissing = found === undefined && (await blobs.head(key)) === null
+    const isMissing = found === undefined && (await blobs.head(stored)) === null
     const isDamaged = found !== undefined && sha256 !== undefined && found !== sha256
     if (isMissing || isDamaged)
       throw new AppError(
         'conflict',
-        `${what} is ${isMissing ? 'missing' : 'damaged'} in the blobs: restore ${key}, or delete the ${thing}, and repeat the export`,
+        `${what} is ${isMissing ? 'missing' : 'damaged'} in the blobs: restore ${stored}, or delete the ${thing}, and repeat the export`,
       )
   }
   for await (const { path, key, etag } of everyDoc(views.files, { id: 'file_id', equal, sort: 'path' })) {
     const what = `The content of the file ${onOneLine(path)}`
-    await demand({ what, thing: 'file', key, sha256: hashIn(etag) })
+    await demand({ what, thing: 'file', key, stored: key, sha256: hashIn(etag) })
   }
-  const idOf = ({ project_id, build_id }: BuildDoc): string => buildDocId(project_id, build_id)
-  for await (const build of everyDoc(views.builds, { id: idOf, equal, sort: 'order' })) {
-    const { build_id, hash, functions_ref: ref } = build
-    const thing = 'build'
-    await demand({ what: `The zip of build ${build_id}`, thing, key: buildKey(build), sha256: hash })
-    if (ref) await demand({ what: `The list of functions of build ${build_id}`, thing, ...ref })
+  for await (const build of buildsOf({ views }, env_id)) {
+    const { build_id, storage_path, hash, functions_ref: ref } = build
+    const key = buildKey(build)
+    const [zip, list] = [`The zip of build ${build_id}`, `The list of functions of build ${build_id}`]
+    await demand({ what: zip, thing: 'build', key, stored: storage_path, sha256: hash })
+    if (ref) await demand({ what: list, thing: 'build', ...ref, key: functionsKey(key), stored: ref.key })
   }
 }

@@ -1,0 +1,86 @@
+import { filesOf } from '../../content/contentKey.ts'
+import { payloadsOf } from '../../content/payloads.ts'
+import { isAppError } from '../../errors.ts'
+import { everyDoc } from '../../loops/everyDoc.ts'
+import { type BuildDoc, buildDocId } from '../../projections/builds.ts'
+import type { CommandDeps } from '../deps.ts'
+import { type Moved, movedBuild } from './earlierContent.ts'
+import type { RecordWriter } from './records.ts'
+
+type Deps = Pick<CommandDeps, 'views' | 'blobs'>
+
+/** The builds of an environment. */
+export const buildsOf = ({ views }: Pick<Deps, 'views'>, env_id: string): AsyncGenerator<BuildDoc> =>
+  everyDoc(views.builds, {
+    id: ({ project_id, build_id }: BuildDoc) => buildDocId(project_id, build_id),
+    equal: { env_id },
+    sort: 'order',
+  })
+
+/** Writes the blobs of an environment. */
+export class ExportedBlobs {
+  /** The number of blobs so far. */
+  count = 0
+  /** The SHA-256 of each blob of a file or build, by its key in the file. */
+  readonly content = new Map<string, string>()
+  readonly #deps: Deps
+  readonly #env_id: string
+  readonly #writer: RecordWriter
+  readonly #payloads = new Set<string>()
+
+  constructor(deps: Deps, { env_id, writer }: { readonly env_id: string; readonly writer: RecordWriter }) {
+    this.#deps = deps
+    this.#env_id = env_id
+    this.#writer = writer
+  }
+
+  /** Yields all blobs that are stored as those of the environment, and the content of its builds. */
+  async *all(): AsyncGenerator<Buffer> {
+    const { views, blobs } = this.#deps
+    const env_id = this.#env_id
+    for await (const { key, size } of blobs.list(payloadsOf(env_id)))
+      yield* this.#blob({ from: key, to: key }, size)
+    const prefixes = [filesOf(env_id)]
+    for await (const { project_id } of everyDoc(views.projects, {
+      id: 'project_id',
+      equal: { env_id },
+      sort: 'order',
+    }))
+      prefixes.push(`builds/${project_id}/`)
+    for (const prefix of prefixes)
+      for await (const { key, size } of blobs.list(prefix)) yield* this.#content({ from: key, to: key }, size)
+    for await (const build of buildsOf(this.#deps, env_id))
+      for (const moved of movedBuild(build))
+        if (!this.content.has(moved.to)) yield* this.#content(moved, await this.#sizeOf(moved))
+  }
+
+  /** Yields payloads that are stored elsewhere, each once. */
+  async *payloads(moved: readonly Moved[]): AsyncGenerator<Buffer> {
+    for (const each of moved) {
+      if (this.#payloads.has(each.to)) continue
+      this.#payloads.add(each.to)
+      yield* this.#blob(each, await this.#sizeOf(each))
+    }
+  }
+
+  async #sizeOf({ from }: Moved): Promise<number> {
+    return (await this.#deps.blobs.head(from))?.size ?? 0
+  }
+
+  async *#content(moved: Moved, size: number): AsyncGenerator<Buffer> {
+    const sha256 = yield* this.#blob(moved, size)
+    if (sha256 !== null) this.content.set(moved.to, sha256)
+  }
+
+  /** Returns null if the blob does not exist: it may have been removed meanwhile, after the fact that says so. */
+  async *#blob({ from, to }: Moved, size: number): AsyncGenerator<Buffer, string | null> {
+    const content = await this.#deps.blobs.get(from).catch((error: unknown) => {
+      if (isAppError(error, 'not_found')) return null
+      throw error
+    })
+    if (!content) return null
+    const sha256 = yield* this.#writer.blob({ key: to, size }, content as AsyncIterable<Buffer>)
+    this.count++
+    return sha256
+  }
+}
