@@ -14,7 +14,7 @@ export interface CollectionSpec {
    * Each index serves queries that fix its `equal` fields and sort by its `sort` field.
    * `counted`: the number of matching documents is stored, so that the total of a page needs no scan.
    * `steps`: the prefix lengths of the sort field, ascending, for which a counted index also stores the number. The
-   * prefixes must be ASCII. `from` and large offsets then need no scan either.
+   * prefixes must be ASCII, and a text must not be empty. `from`, `before` and large offsets then need no scan either.
    * `sparse`: documents with a null sort field are not in the index and cost nothing. The index serves only queries with
    * bounds on the sort field.
    */

@@ -12,6 +12,7 @@ import {
   facetOf,
   type Passed,
   passed,
+  type Preceding,
   stepKey,
 } from '../shared/facets.ts'
 import { collectionName, COUNTS } from './collections.ts'
@@ -78,18 +79,50 @@ export class Counts {
       const step = from.slice(0, length)
       const range = [step, within].map((text) => successorOf(stepKey(facet, length, text)))
       const [first, end] = range as [string, string] // the key of a step has a successor
-      const found = this.#documents().find({ _id: { $gte: first, $lt: end } })
-      for (const envelope of await ask(() => found.toArray())) count += countIn(envelope).n
+      count += await this.#sum(first, end)
       within = step
     }
     if (packed !== undefined) {
-      const key = stepKey(facet, within.length, within)
       const rest = from.slice(within.length, packed)
-      const { by = {} } = countIn((await this.#envelopes.stored([key])).get(key))
+      const by = await this.#packed(facet, within)
       for (const [each, n] of Object.entries(by)) if (each > rest && !each.startsWith(rest)) count += n
       within = from.slice(0, packed)
     }
     return passed(count, within)
+  }
+
+  /** Counts the documents before the step of `before`. The caller counts those from `from`, the beginning of that step. */
+  async before(query: Query, before: string): Promise<Preceding | undefined> {
+    const index = countedBy(this.#indexes, query)
+    if (!index || index.steps.length === 0 || index.sort !== query.sort) return undefined
+    const facet = facetAsked(index, query)
+    const { stored, packed } = levelsOf(index)
+    let count = 0
+    let within = ''
+    for (const length of stored) {
+      const step = before.slice(0, length)
+      count += await this.#sum(stepKey(facet, length, within), stepKey(facet, length, step))
+      within = step
+    }
+    if (packed !== undefined) {
+      const rest = before.slice(within.length, packed)
+      const by = await this.#packed(facet, within)
+      for (const [each, n] of Object.entries(by)) if (each < rest) count += n
+      within = before.slice(0, packed)
+    }
+    return { count, from: within }
+  }
+
+  /** The sum of the counts from one key to another. */
+  async #sum(first: string, end: string): Promise<number> {
+    const found = this.#documents().find({ _id: { $gte: first, $lt: end } })
+    return (await ask(() => found.toArray())).reduce((sum, envelope) => sum + countIn(envelope).n, 0)
+  }
+
+  /** The counts of the last step by its rest. */
+  async #packed(facet: string, step: string): Promise<NonNullable<Count['by']>> {
+    const key = stepKey(facet, step.length, step)
+    return countIn((await this.#envelopes.stored([key])).get(key)).by ?? {}
   }
 
   /** Stores the counts after changes of documents. Called before the documents are stored. */

@@ -15,7 +15,7 @@ import { changesOf, Counts } from './counts.ts'
 import { docOf, type Envelope, storedOf, enveloperOf } from './envelope.ts'
 import { Envelopes } from './envelopes.ts'
 import { ask, DEADLINE_MS } from './failures.ts'
-import { boundsOf, isOpen } from '../shared/bounds.ts'
+import { boundsOf, isBelow, isOpen } from '../shared/bounds.ts'
 import { collectionName } from './collections.ts'
 import type { Server } from './server.ts'
 import { commandOf, present, removedUpTo } from './queries.ts'
@@ -89,10 +89,23 @@ export class StoredVersion {
     const { from } = query
     const kept = boundsOf(query).length === 0 ? await this.#counts.of(query) : undefined
     if (kept !== undefined) return kept
+    if (isBelow(query)) {
+      const ends = [query.before, query.from ?? ''].map((end) => this.#before(query, end))
+      const [upTo, skipped] = await Promise.all(ends)
+      if (upTo !== undefined && skipped !== undefined) return Math.max(0, upTo - skipped)
+    }
     const passed =
       typeof from === 'string' && isOpen(query) ? await this.#counts.after(query, from) : undefined
     const { filter, hint } = commandOf(this.spec, passed ? { ...query, before: passed.before } : query)
     return (passed?.count ?? 0) + (await this.#walk(filter, hint))
+  }
+
+  /** The number of documents before a text; undefined if the index has no counts of steps. */
+  async #before(query: Query, before: string): Promise<number | undefined> {
+    const preceding = await this.#counts.before(query, before)
+    if (preceding === undefined) return undefined
+    const { filter, hint } = commandOf(this.spec, { ...query, from: preceding.from, before })
+    return preceding.count + (await this.#walk(filter, hint))
   }
 
   /** The command `count` runs along the index alone; `countDocuments` would be an aggregation. */

@@ -35,6 +35,10 @@ export const boundsOf = ({ from, before, prefix }: Query): Bound[] => {
 /** The query has no upper bound. */
 export const isOpen = ({ before, prefix }: Query): boolean => before === undefined && prefix === undefined
 
+/** The query ends before a text, and its beginning is one too, or that of all texts. */
+export const isBelow = (query: Query): query is Query & { readonly from?: string; readonly before: string } =>
+  typeof query.before === 'string' && typeof query.from !== 'number' && query.prefix === undefined
+
 const floorOf = (bound: string | number): Column => (typeof bound === 'string' ? LEAST_TEXT : -Infinity)
 
 const ceilingOf = (bound: string | number): Column => (typeof bound === 'string' ? LEAST_BLOB : LEAST_TEXT)

@@ -62,3 +62,9 @@ export const passed = (count: number, step: string): Passed | undefined => {
   const before = successorOf(step)
   return typeof before === 'string' ? { count, before } : undefined
 }
+
+/** Documents that are counted without reading them, and the value of the sort field that follows them. */
+export interface Preceding {
+  readonly count: number
+  readonly from: string
+}

@@ -82,21 +82,22 @@ class Taker {
 const checkTotals = async (readModels: ReadModels, spec: CollectionSpec): Promise<void> => {
   const reader = readModels.reader(spec)
   const docs = await Array.fromAsync(reader.scan())
-  const matching = (equal: Doc, from = '') =>
+  const matching = (equal: Doc, from = '', before = 'z') =>
     docs.filter(
       (doc) =>
-        Object.entries(equal).every(([field, value]) => doc[field] === value) && String(doc['at']) >= from,
+        Object.entries(equal).every(([field, value]) => doc[field] === value) &&
+        String(doc['at']) >= from &&
+        String(doc['at']) < before,
     ).length
   for (const equal of [{}, { env: 'e0' }, { env: 'e1' }, { env: 'e0', status: 's1' }, { env: 'e2' }]) {
     const query = { equal, sort: 'at', limit: 0, offset: 0 }
     assert.is((await reader.find(query)).total, matching(equal), JSON.stringify(equal))
     if (!('env' in equal)) continue
-    for (const from of ['10', '11', '1111', '111115', '12', '121219', '13'])
-      assert.is(
-        (await reader.find({ ...query, from })).total,
-        matching(equal, from),
-        `${JSON.stringify(equal)} ${from}`,
-      )
+    for (const from of ['10', '11', '1111', '111115', '12', '121219', '13']) {
+      const about = `${JSON.stringify(equal)} ${from}`
+      assert.is((await reader.find({ ...query, from })).total, matching(equal, from), about)
+      assert.is((await reader.find({ ...query, before: from })).total, matching(equal, '', from), about)
+    }
   }
 }
 

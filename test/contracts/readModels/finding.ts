@@ -260,6 +260,19 @@ export const findingContract = (finding: Suite<OpenReadModels>): void => {
         )
         assert.equal(up, { items: matching.toReversed().slice(201, 204), total })
       }
+      for (const from of [undefined, '', '21', '21:00', '27:3', 'zzz'])
+        for (const before of ['', '2', '21', '21:00', '21:000', '25:3', '27:31', 'zz', 'zzz']) {
+          const matching = left.filter(
+            ({ at }) => at !== null && at < before && (from === undefined || at >= from),
+          )
+          const range = { ...(from !== undefined && { from }), before }
+          for (const offset of [0, 201])
+            assert.equal(
+              await writer.find(inEnv('x', { ...range, limit: 3, offset, descending: true })),
+              { items: matching.slice(offset, offset + 3), total: matching.length },
+              `from ${from} before ${before} at ${offset}`,
+            )
+        }
     },
   )
 

@@ -10,6 +10,7 @@ import {
   facetOf,
   type Passed,
   passed,
+  type Preceding,
   stepKey,
 } from '../../shared/facets.ts'
 import { rows } from '../sqlite.ts'
@@ -78,6 +79,22 @@ export class Counts {
       within = step
     }
     return passed(count, within)
+  }
+
+  /** Counts the documents before the step of `before`. The caller counts those from `from`, the beginning of that step. */
+  before(query: Query, before: string): Preceding | undefined {
+    const stepped = this.#stepped(query)
+    if (!stepped) return undefined
+    const { steps, facet } = stepped
+    let count = 0
+    let within = ''
+    for (const length of steps) {
+      const step = before.slice(0, length)
+      const [first, end] = [within, step].map((text) => stepKey(facet, length, text))
+      count += this.#sum.get(first ?? null, end ?? null)?.[0] ?? 0
+      within = step
+    }
+    return { count, from: within }
   }
 
   /** Counts complete steps among the last `offset` documents. The others end `before` these. */

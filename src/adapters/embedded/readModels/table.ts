@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { clock } from '../../../clock.ts'
 import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../../ports/readModels.ts'
-import { boundsOf, isOpen } from '../../shared/bounds.ts'
+import { boundsOf, isBelow, isOpen } from '../../shared/bounds.ts'
 import { type Column, columnOf, fieldOf, indexedFields, sameColumn } from '../../shared/columns.ts'
 import { indexKey } from '../../shared/declared.ts'
 import { type Rows, rows } from '../sqlite.ts'
@@ -252,10 +252,24 @@ export class Table {
       const kept = this.#counts.of(query)
       if (kept !== undefined) return kept
     }
+    if (isBelow(query)) {
+      const [upTo, skipped] = [query.before, query.from ?? ''].map((end) => this.#before(index, query, end))
+      if (upTo !== undefined && skipped !== undefined) return Math.max(0, upTo - skipped)
+    }
     const passed = typeof from === 'string' && isOpen(query) ? this.#counts.after(query, from) : undefined
-    const { source, values } = this.#source(index, passed ? { ...query, before: passed.before } : query)
+    return (passed?.count ?? 0) + this.#walk(index, passed ? { ...query, before: passed.before } : query)
+  }
+
+  /** The number of documents before a text; undefined if the index has no counts of steps. */
+  #before(index: string, query: Query, before: string): number | undefined {
+    const preceding = this.#counts.before(query, before)
+    return preceding && preceding.count + this.#walk(index, { ...query, from: preceding.from, before })
+  }
+
+  #walk(index: string, query: Query): number {
+    const { source, values } = this.#source(index, query)
     const [walked] = prepared(this.db, this.#totals, `SELECT count(*) ${source}`).get(...values) ?? [0]
-    return (passed?.count ?? 0) + walked
+    return walked
   }
 
   #source(index: string, query: Query): { source: string; values: Column[] } {
