@@ -2,9 +2,11 @@ import type { Collection as Documents } from 'mongodb'
 import type { Cursor } from '../../events/event.ts'
 import { slices } from '../../loops/slices.ts'
 import type { Change, CollectionSpec, Doc, Query, Stored, Version, Write } from '../../ports/readModels.ts'
-import { successorOf } from '../shared/bounds.ts'
 import { columnOf, fieldOf } from '../shared/columns.ts'
 import {
+  AFTER,
+  BEFORE,
+  type Beside,
   countedBy,
   type CountedIndex,
   countedIndexes,
@@ -12,8 +14,8 @@ import {
   facetOf,
   type Passed,
   passed,
-  type Preceding,
   stepKey,
+  type Side,
 } from '../shared/facets.ts'
 import { collectionName, COUNTS } from './collections.ts'
 import { docOf, type Envelope } from './envelope.ts'
@@ -69,6 +71,16 @@ export class Counts {
 
   /** Counts the documents after the step of `from`. The caller counts those from `from` to `before`, the step's end. */
   async after(query: Query, from: string): Promise<Passed | undefined> {
+    const found = await this.#beside(AFTER, query, from)
+    return found && passed(found.count, found.step)
+  }
+
+  /** Counts the documents before the step of a text. The caller counts those of the step. */
+  before(query: Query, text: string): Promise<Beside | undefined> {
+    return this.#beside(BEFORE, query, text)
+  }
+
+  async #beside({ between, has }: Side, query: Query, text: string): Promise<Beside | undefined> {
     const index = countedBy(this.#indexes, query)
     if (!index || index.steps.length === 0 || index.sort !== query.sort) return undefined
     const facet = facetAsked(index, query)
@@ -76,53 +88,20 @@ export class Counts {
     let count = 0
     let within = ''
     for (const length of stored) {
-      const step = from.slice(0, length)
-      const range = [step, within].map((text) => successorOf(stepKey(facet, length, text)))
-      const [first, end] = range as [string, string] // the key of a step has a successor
-      count += await this.#sum(first, end)
+      const step = text.slice(0, length)
+      const [first, end] = between(stepKey(facet, length, step), stepKey(facet, length, within))
+      const found = this.#documents().find({ _id: { $gte: first, $lt: end } })
+      for (const envelope of await ask(() => found.toArray())) count += countIn(envelope).n
       within = step
     }
     if (packed !== undefined) {
-      const rest = from.slice(within.length, packed)
-      const by = await this.#packed(facet, within)
-      for (const [each, n] of Object.entries(by)) if (each > rest && !each.startsWith(rest)) count += n
-      within = from.slice(0, packed)
+      const key = stepKey(facet, within.length, within)
+      const rest = text.slice(within.length, packed)
+      const { by = {} } = countIn((await this.#envelopes.stored([key])).get(key))
+      for (const [each, n] of Object.entries(by)) if (has(each, rest)) count += n
+      within = text.slice(0, packed)
     }
-    return passed(count, within)
-  }
-
-  /** Counts the documents before the step of `before`. The caller counts those from `from`, the beginning of that step. */
-  async before(query: Query, before: string): Promise<Preceding | undefined> {
-    const index = countedBy(this.#indexes, query)
-    if (!index || index.steps.length === 0 || index.sort !== query.sort) return undefined
-    const facet = facetAsked(index, query)
-    const { stored, packed } = levelsOf(index)
-    let count = 0
-    let within = ''
-    for (const length of stored) {
-      const step = before.slice(0, length)
-      count += await this.#sum(stepKey(facet, length, within), stepKey(facet, length, step))
-      within = step
-    }
-    if (packed !== undefined) {
-      const rest = before.slice(within.length, packed)
-      const by = await this.#packed(facet, within)
-      for (const [each, n] of Object.entries(by)) if (each < rest) count += n
-      within = before.slice(0, packed)
-    }
-    return { count, from: within }
-  }
-
-  /** The sum of the counts from one key to another. */
-  async #sum(first: string, end: string): Promise<number> {
-    const found = this.#documents().find({ _id: { $gte: first, $lt: end } })
-    return (await ask(() => found.toArray())).reduce((sum, envelope) => sum + countIn(envelope).n, 0)
-  }
-
-  /** The counts of the last step by its rest. */
-  async #packed(facet: string, step: string): Promise<NonNullable<Count['by']>> {
-    const key = stepKey(facet, step.length, step)
-    return countIn((await this.#envelopes.stored([key])).get(key)).by ?? {}
+    return { count, step: within }
   }
 
   /** Stores the counts after changes of documents. Called before the documents are stored. */

@@ -104,7 +104,7 @@ export class StoredVersion {
   async #before(query: Query, before: string): Promise<number | undefined> {
     const preceding = await this.#counts.before(query, before)
     if (preceding === undefined) return undefined
-    const { filter, hint } = commandOf(this.spec, { ...query, from: preceding.from, before })
+    const { filter, hint } = commandOf(this.spec, { ...query, from: preceding.step, before })
     return preceding.count + (await this.#walk(filter, hint))
   }
 

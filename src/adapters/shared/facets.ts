@@ -52,6 +52,33 @@ export const facetOf = (group: string, columns: readonly Column[]): string => {
 /** The key of the counts of a prefix: it follows the text of a facet. No column begins with this character. */
 export const stepKey = (facet: string, length: number, step: string): string => `${facet}\n@${length}:${step}`
 
+/** A side of a text in the order of the sort field: which counts of steps are those of documents there. */
+export interface Side {
+  /** The keys between which the counts of a level are, without the step of the text. */
+  readonly between: (step: string, within: string) => readonly [first: string, end: string]
+  /** Whether a step is there, by what follows their common prefix in it and in the text. */
+  readonly has: (each: string, rest: string) => boolean
+}
+
+/** The key of a step has a successor. */
+const endOf = (key: string): string => successorOf(key) as string
+
+export const AFTER: Side = {
+  between: (step, within) => [endOf(step), endOf(within)],
+  has: (each, rest) => each > rest && !each.startsWith(rest),
+}
+
+export const BEFORE: Side = {
+  between: (step, within) => [within, step],
+  has: (each, rest) => each < rest,
+}
+
+/** Documents on a side that are counted without reading them, and the step of the text, whose documents are not among them. */
+export interface Beside {
+  readonly count: number
+  readonly step: string
+}
+
 /** Documents that are counted without reading them, and the value of the sort field where they end. */
 export interface Passed {
   readonly count: number
@@ -61,10 +88,4 @@ export interface Passed {
 export const passed = (count: number, step: string): Passed | undefined => {
   const before = successorOf(step)
   return typeof before === 'string' ? { count, before } : undefined
-}
-
-/** Documents that are counted without reading them, and the value of the sort field that follows them. */
-export interface Preceding {
-  readonly count: number
-  readonly from: string
 }

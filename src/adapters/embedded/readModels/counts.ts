@@ -3,6 +3,9 @@ import type { CollectionSpec, Query } from '../../../ports/readModels.ts'
 import { successorOf } from '../../shared/bounds.ts'
 import type { Column } from '../../shared/columns.ts'
 import {
+  AFTER,
+  BEFORE,
+  type Beside,
   countedBy,
   type CountedIndex,
   countedIndexes,
@@ -10,8 +13,8 @@ import {
   facetOf,
   type Passed,
   passed,
-  type Preceding,
   stepKey,
+  type Side,
 } from '../../shared/facets.ts'
 import { rows } from '../sqlite.ts'
 import { quoted } from './columns.ts'
@@ -67,34 +70,28 @@ export class Counts {
 
   /** Counts the documents after the step of `from`. The caller counts those from `from` to `before`, the step's end. */
   after(query: Query, from: string): Passed | undefined {
-    const stepped = this.#stepped(query)
-    if (!stepped) return undefined
-    const { steps, facet } = stepped
-    let count = 0
-    let within = ''
-    for (const length of steps) {
-      const step = from.slice(0, length)
-      const [first, end] = [step, within].map((text) => successorOf(stepKey(facet, length, text)))
-      count += this.#sum.get(first ?? null, end ?? null)?.[0] ?? 0
-      within = step
-    }
-    return passed(count, within)
+    const found = this.#beside(AFTER, query, from)
+    return found && passed(found.count, found.step)
   }
 
-  /** Counts the documents before the step of `before`. The caller counts those from `from`, the beginning of that step. */
-  before(query: Query, before: string): Preceding | undefined {
+  /** Counts the documents before the step of a text. The caller counts those of the step. */
+  before(query: Query, text: string): Beside | undefined {
+    return this.#beside(BEFORE, query, text)
+  }
+
+  #beside({ between }: Side, query: Query, text: string): Beside | undefined {
     const stepped = this.#stepped(query)
     if (!stepped) return undefined
     const { steps, facet } = stepped
     let count = 0
     let within = ''
     for (const length of steps) {
-      const step = before.slice(0, length)
-      const [first, end] = [within, step].map((text) => stepKey(facet, length, text))
-      count += this.#sum.get(first ?? null, end ?? null)?.[0] ?? 0
+      const step = text.slice(0, length)
+      const [first, end] = between(stepKey(facet, length, step), stepKey(facet, length, within))
+      count += this.#sum.get(first, end)?.[0] ?? 0
       within = step
     }
-    return { count, from: within }
+    return { count, step: within }
   }
 
   /** Counts complete steps among the last `offset` documents. The others end `before` these. */

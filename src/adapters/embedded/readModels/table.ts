@@ -1,20 +1,17 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { clock } from '../../../clock.ts'
 import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../../ports/readModels.ts'
-import { boundsOf, isBelow, isOpen } from '../../shared/bounds.ts'
 import { type Column, columnOf, fieldOf, indexedFields, sameColumn } from '../../shared/columns.ts'
 import { indexKey } from '../../shared/declared.ts'
-import { type Rows, rows } from '../sqlite.ts'
+import { rows } from '../sqlite.ts'
 import { type Commits, eachCommitted } from './commits.ts'
 import { columnName, quoted } from './columns.ts'
 import { Counts } from './counts.ts'
 import { forgettingIn } from './forgetting.ts'
+import { TablePages } from './tablePages.ts'
 
 /** A row for the check of a write: its id, the cursor of its last write, whether it was removed, its indexed fields. */
 type Row = [rowid: number, cursor: string, gone: 0 | 1, ...fields: Column[]]
-
-/** The smallest offset for which the counts find the beginning of a page faster. */
-const FAR = 200
 
 /** UUIDs and cursors. Their order in SQLite is that of JavaScript. */
 const TIMED = /^[0-9a-f-]+$/
@@ -23,12 +20,6 @@ const AFTER_TIMED = 'g'
 
 /** Documents that are written between two looks at the clock. */
 const WRITES_PER_LOOK = 16
-
-/** The same page with a smaller offset, if the counts can skip documents. */
-const nearer = (query: Query, counts: Counts): Query => {
-  const passed = query.descending && isOpen(query) ? counts.last(query, query.offset) : undefined
-  return passed ? { ...query, before: passed.before, offset: query.offset - passed.count } : query
-}
 
 /** The name of the table that a new version gets. */
 export const tableName = ({ name, version }: Pick<CollectionSpec, 'name' | 'version'>): string =>
@@ -49,9 +40,7 @@ export class Table {
   readonly #indexes = new Map<string, string>()
   /** The statements that create missing indexes, by index. */
   readonly #missing = new Map<string, string>()
-  /** Statements by their SQL: there is one for each shape of query. */
-  readonly #pages = new Map<string, Rows<[doc: string]>>()
-  readonly #totals = new Map<string, Rows<[count: number]>>()
+  readonly #pages: TablePages
   readonly #doc
   readonly #written
   readonly #row
@@ -109,6 +98,7 @@ export class Table {
     for (const [number, { sparse }] of spec.indexes.entries())
       if (sparse || !isIndexedLater) this.#createIndex(quoted(`${name}__${number}`))
     this.#counts = new Counts(db, name, spec, this.#fields)
+    this.#pages = new TablePages(db, this.#name, this.#counts)
     const at = 'WHERE rowid = ?'
     this.#doc = rows<[doc: string]>(db.prepare(`SELECT doc FROM ${this.#name} WHERE id = ? AND gone = 0`))
     this.#written = rows<[cursor: string, doc: string | null]>(
@@ -217,73 +207,7 @@ export class Table {
     if (index === undefined)
       throw new Error(`Expected ${this.#name} with an index for ${JSON.stringify(query)}`)
     this.#createIndex(index)
-    const { limit, offset } = query
-    if (offset >= FAR && query.totals === false) {
-      const items = this.#page(index, nearer(query, this.#counts))
-      return { items, total: offset + items.length }
-    }
-    if (offset >= FAR) {
-      const total = this.#total(index, query)
-      return { items: offset < total ? this.#page(index, nearer(query, this.#counts)) : [], total }
-    }
-    const items = this.#page(index, query)
-    const isLastPage = items.length < limit && (items.length > 0 || offset === 0)
-    return {
-      items,
-      total: isLastPage || query.totals === false ? offset + items.length : this.#total(index, query),
-    }
-  }
-
-  #page(index: string, query: Query): Doc[] {
-    const { source, values } = this.#source(index, query)
-    const order = query.descending ? 'DESC' : 'ASC'
-    const page = prepared(
-      this.db,
-      this.#pages,
-      `SELECT doc ${source} ORDER BY ${columnName(query.sort)} ${order}, id ${order} LIMIT ? OFFSET ?`,
-    ).all(...values, query.limit, query.offset)
-    return page.map(([doc]) => JSON.parse(doc) as Doc)
-  }
-
-  /** Uses the stored counts as far as possible, and counts the rest along the index. */
-  #total(index: string, query: Query): number {
-    const { from } = query
-    if (boundsOf(query).length === 0) {
-      const kept = this.#counts.of(query)
-      if (kept !== undefined) return kept
-    }
-    if (isBelow(query)) {
-      const [upTo, skipped] = [query.before, query.from ?? ''].map((end) => this.#before(index, query, end))
-      if (upTo !== undefined && skipped !== undefined) return Math.max(0, upTo - skipped)
-    }
-    const passed = typeof from === 'string' && isOpen(query) ? this.#counts.after(query, from) : undefined
-    return (passed?.count ?? 0) + this.#walk(index, passed ? { ...query, before: passed.before } : query)
-  }
-
-  /** The number of documents before a text; undefined if the index has no counts of steps. */
-  #before(index: string, query: Query, before: string): number | undefined {
-    const preceding = this.#counts.before(query, before)
-    return preceding && preceding.count + this.#walk(index, { ...query, from: preceding.from, before })
-  }
-
-  #walk(index: string, query: Query): number {
-    const { source, values } = this.#source(index, query)
-    const [walked] = prepared(this.db, this.#totals, `SELECT count(*) ${source}`).get(...values) ?? [0]
-    return walked
-  }
-
-  #source(index: string, query: Query): { source: string; values: Column[] } {
-    const { equal, sort } = query
-    const bounds = boundsOf(query)
-    const conditions = [
-      ...Object.keys(equal).map((field) => `${columnName(field)} IS ?`),
-      ...bounds.map(([operator]) => `${columnName(sort)} ${operator} ?`),
-      'gone = 0',
-    ]
-    return {
-      source: `FROM ${this.#name} INDEXED BY ${index} WHERE ${conditions.join(' AND ')}`,
-      values: [...Object.values(equal).map(columnOf), ...bounds.map(([, column]) => column)],
-    }
+    return this.#pages.find(index, query)
   }
 
   checkpoint(): string | null {
@@ -391,13 +315,3 @@ const storedOf = (cursor: string, doc: string | null): Stored => ({
   cursor,
   doc: doc === null ? null : (JSON.parse(doc) as Doc),
 })
-
-const prepared = <Row extends readonly unknown[]>(
-  db: DatabaseSync,
-  known: Map<string, Rows<Row>>,
-  sql: string,
-): Rows<Row> => {
-  const statement = known.get(sql) ?? rows<Row>(db.prepare(sql))
-  known.set(sql, statement)
-  return statement
-}
