@@ -76,7 +76,7 @@ export interface EventStore {
   /**
    * Competing consumers: each matching event goes to one consumer of the group, at least once, in no
    * promised order. The store keeps the group's position; a new group begins after `from` (default: the
-   * start). At most `inFlight` (default 64) deliveries wait for their acknowledgement at a time.
+   * start). At most `inFlight` (default 64) deliveries wait for their acknowledgement at a time, and about 8 MiB of them.
    */
   consume(
     group: string,

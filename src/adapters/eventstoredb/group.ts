@@ -10,6 +10,7 @@ import { type Cursor, START } from '../../events/event.ts'
 import { Backoff } from '../../loops/backoff.ts'
 import type { Delivery, Filter } from '../../ports/eventStore.ts'
 import { readable } from '../../events/upcast.ts'
+import { ConsumerRoom } from '../shared/consumerRoom.ts'
 import { matcherOf } from '../shared/matching.ts'
 import { clock } from '../../clock.ts'
 import type { Connection, Generation } from './connection.ts'
@@ -22,6 +23,8 @@ import { cursorOf, positionOf, recordedOf } from './wire.ts'
 const MESSAGE_TIMEOUT_MS = 60_000
 /** High enough that an event is never parked: a consumer that cannot handle it receives it again. */
 const MAX_RETRIES = 1_000_000
+/** Events that wait in this process for a slow consumer. The connection holds the server back from sending more. */
+const MAX_READ_AHEAD = 16
 /** Time for the confirmation of a consumer, milliseconds. A busy server takes more than a second. */
 const JOIN_MS = 5000
 /** Time for the deletion of a group, milliseconds. */
@@ -103,9 +106,9 @@ async function* join({ connection, generation, tail, name, inFlight, delivered, 
   const subscription = client.subscribeToPersistentSubscriptionToAll(
     name,
     { bufferSize: inFlight, requiresLeader: true },
-    { highWaterMark: inFlight },
+    { highWaterMark: Math.min(inFlight, MAX_READ_AHEAD) },
   )
-  const acks = new Acks(subscription)
+  const acks = new Acks(subscription, inFlight)
   subscription.on('error', () => {}) // an unhandled error after the end would end the process
   const leave = () => subscription.destroy()
   const unconfirmed = setTimeout(() => {
@@ -119,8 +122,8 @@ async function* join({ connection, generation, tail, name, inFlight, delivered, 
   const watch = new GroupWatch(connection, generation, tail, {
     name,
     matches: delivered,
-    hasRoom: () => subscription.readableLength === 0 && acks.outstanding < inFlight,
-    isIdle: () => acks.outstanding === 0,
+    hasRoom: () => subscription.readableLength === 0 && acks.hasRoom,
+    isIdle: () => acks.isIdle,
     onDeaf: () => subscription.destroy(silent()),
   })
   stop.addEventListener('abort', leave, { once: true })
@@ -132,6 +135,7 @@ async function* join({ connection, generation, tail, name, inFlight, delivered, 
       connection.heard()
       acks.delivered(resolved)
       yield { resolved, acks }
+      await acks.roomMade()
     }
   } finally {
     watch.stop()
@@ -147,31 +151,49 @@ async function* join({ connection, generation, tail, name, inFlight, delivered, 
 class Acks {
   readonly #subscription: PersistentSubscriptionToAll
   /** The ids of the events without an acknowledgement. An event is delivered again after its timeout, and counts once. */
-  readonly #outstanding = new Set<string | undefined>()
+  readonly #room: ConsumerRoom<string | undefined>
+  #freed: () => void = () => {}
   #waiting: AllStreamResolvedEvent[] = []
   #due: NodeJS.Immediate | undefined
 
-  constructor(subscription: PersistentSubscriptionToAll) {
+  constructor(subscription: PersistentSubscriptionToAll, inFlight: number) {
     this.#subscription = subscription
+    this.#room = new ConsumerRoom(inFlight)
+    subscription.once('close', () => this.#freed())
   }
 
-  get outstanding(): number {
-    return this.#outstanding.size
+  get hasRoom(): boolean {
+    return this.#room.left > 0
+  }
+
+  get isIdle(): boolean {
+    return this.#room.isEmpty
+  }
+
+  /** Resolves when a further delivery has room, or when the subscription has ended. */
+  async roomMade(): Promise<void> {
+    while (!this.hasRoom && !this.#subscription.destroyed)
+      await new Promise<void>((resolve) => (this.#freed = resolve))
   }
 
   delivered({ event }: AllStreamResolvedEvent): void {
-    this.#outstanding.add(event?.id)
+    this.#room.take(event?.id, event)
   }
 
   add(resolved: AllStreamResolvedEvent): void {
-    this.#outstanding.delete(resolved.event?.id)
+    this.#free(resolved)
     this.#waiting.push(resolved)
     this.#due ??= setImmediate(() => void this.flush())
   }
 
   retry(resolved: AllStreamResolvedEvent): void {
-    this.#outstanding.delete(resolved.event?.id)
+    this.#free(resolved)
     this.#subscription.nack('retry', 'to be delivered again', resolved).catch(() => {})
+  }
+
+  #free({ event }: AllStreamResolvedEvent): void {
+    this.#room.free(event?.id)
+    this.#freed()
   }
 
   async flush(): Promise<void> {

@@ -5,7 +5,7 @@ import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import type { OpenEventStore } from '../eventStore.ts'
 import { alone } from './alone.ts'
-import { facts, numbers, payloadOf, streamFact } from './facts.ts'
+import { appendLarge, facts, numbers, payloadOf, streamFact } from './facts.ts'
 import { eventsOf, gather } from './gather.ts'
 
 const payloads = (deliveries: readonly Delivery[]): unknown[] =>
@@ -73,6 +73,22 @@ export const consuming = (name: string, open: () => Promise<OpenEventStore>): vo
     for (const consumer of both) await consumer.stop()
     assert.equal(sorted(got()), numbers(500))
     for (const { items } of both) assert.ok(items.length > 0)
+  })
+
+  consume('a consumer without acknowledgements gets 8 MiB', async ({ store }) => {
+    const { env_id, join, passed } = groupOf()
+    await appendLarge(store, env_id, 320)
+    const lazy = join(store, { inFlight: 2048 })
+    await until(() => lazy.items.length >= 100)
+    await passed(store)
+    const { length } = lazy.items
+    assert.ok((length - 1) * 60_000 < 8 << 20, `it got ${length} events of 60,000 characters`)
+    for (const i of numbers(320)) {
+      await until(() => lazy.items.length > i)
+      lazy.items[i]?.ack()
+    }
+    await lazy.stop()
+    assert.equal(sorted(payloads(lazy.items).map(Number)), numbers(320))
   })
 
   consume('a group that was dropped is new, and others keep their position', async ({ store }) => {

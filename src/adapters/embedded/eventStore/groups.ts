@@ -1,14 +1,14 @@
 import type { AppError } from '../../../errors.ts'
 import type { Recorded } from '../../../events/event.ts'
 import type { Batch, Delivery, Filter } from '../../../ports/eventStore.ts'
+import { ConsumerRoom } from '../../shared/consumerRoom.ts'
 import { unavailable } from '../sqlite.ts'
 import { cursorOf, positionOf } from './cursors.ts'
 
 interface Consumer {
   readonly queue: Recorded[]
-  /** Events that are delivered or queued, but not acknowledged. */
-  readonly held: Set<Recorded>
-  readonly inFlight: number
+  /** The events that are delivered or queued, but not acknowledged. */
+  readonly room: ConsumerRoom<Recorded>
   /** The error that stopped the pump (G4). */
   failure?: AppError
   wake: () => void
@@ -60,7 +60,7 @@ export class Group {
 
   async *#consume(filter: Filter, inFlight: number, signal: AbortSignal): AsyncGenerator<Delivery> {
     let notify: () => void = () => {}
-    const consumer: Consumer = { queue: [], held: new Set(), inFlight, wake: () => notify() }
+    const consumer: Consumer = { queue: [], room: new ConsumerRoom(inFlight), wake: () => notify() }
     this.#consumers.add(consumer)
     const aborted = () => notify()
     signal.addEventListener('abort', aborted)
@@ -97,7 +97,7 @@ export class Group {
   #deliver(consumer: Consumer, event: Recorded): Delivery {
     let settled = false
     const settle = (again: boolean) => {
-      if (settled || !consumer.held.delete(event)) return
+      if (settled || !consumer.room.free(event)) return
       settled = true
       if (again) this.#waiting.unshift(event)
       else this.#open.delete(positionOf(event.cursor))
@@ -110,8 +110,8 @@ export class Group {
 
   #leave(consumer: Consumer): void {
     this.#consumers.delete(consumer)
-    this.#waiting.unshift(...[...consumer.held].sort((a, b) => (a.cursor < b.cursor ? -1 : 1))) // G2
-    consumer.held.clear()
+    this.#waiting.unshift(...consumer.room.keys.sort((a, b) => (a.cursor < b.cursor ? -1 : 1))) // G2
+    consumer.room.clear()
     if (this.#consumers.size === 0) {
       this.#pump?.abort() // G3
       this.#pump = undefined
@@ -126,13 +126,11 @@ export class Group {
   #handOut(): void {
     while (this.#waiting.length > 0) {
       let roomiest: Consumer | undefined
-      for (const consumer of this.#consumers) {
-        const room = consumer.inFlight - consumer.held.size
-        if (room > 0 && (!roomiest || room > roomiest.inFlight - roomiest.held.size)) roomiest = consumer
-      }
+      for (const consumer of this.#consumers)
+        if (consumer.room.left > (roomiest?.room.left ?? 0)) roomiest = consumer
       if (!roomiest) return
       const event = this.#waiting.shift() as Recorded
-      roomiest.held.add(event)
+      roomiest.room.take(event, event)
       roomiest.queue.push(event)
       roomiest.wake()
     }
