@@ -9,5 +9,13 @@ export const LogLine = record({
 })
 export type LogLine = Static<typeof LogLine>
 
-/** Some lines of output of a run, in order; `part` counts from 0. */
-export const RunLogged = fact('RunLogged', { run_id: Id, part: Type.Integer(), lines: Type.Array(LogLine) })
+/**
+ * Some lines of output of a run, in order. `part` counts from 0 for each `writer`: a run that was returned has one for each
+ * worker that began it. Version 0.1.0 stored none.
+ */
+export const RunLogged = fact('RunLogged', {
+  run_id: Id,
+  writer: Type.Optional(Id),
+  part: Type.Integer(),
+  lines: Type.Array(LogLine),
+})

@@ -5,6 +5,7 @@ import type { Aggregates } from '../domain/aggregates.ts'
 import { isRetryable, messageOf } from '../errors.ts'
 import { openOutputLimit } from '../events/outputLimit.ts'
 import type { LogLine } from '../events/runLog.ts'
+import { newId } from '../ids.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff } from '../loops/backoff.ts'
 
@@ -32,6 +33,8 @@ export class RunOutput {
   readonly #cause: Cause
   readonly #waiting: LogLine[] = []
   readonly #limited = openOutputLimit()
+  /** A run that was returned has output of several workers. */
+  readonly #writer = newId()
   #part = 0
   #timer: NodeJS.Timeout | undefined
   #storing: Promise<void> | undefined
@@ -79,18 +82,18 @@ export class RunOutput {
 
   async #storePart(lines: LogLine[]): Promise<void> {
     const part = this.#part++
-    const run_id = this.#run_id
+    const stored = { run_id: this.#run_id, writer: this.#writer, part, lines }
     const backoff = new Backoff(PAUSES)
     for (;;) {
       try {
-        await storeRunOutput(this.#deps, { run_id, part, lines }, this.#cause)
+        await storeRunOutput(this.#deps, stored, this.#cause)
         return
       } catch (error) {
         const again = isRetryable(error)
         this.#deps.logger.warn(
           `Output of a run could not be stored and is ${again ? 'retried' : 'dropped'}`,
           {
-            run_id,
+            run_id: this.#run_id,
             error: messageOf(error),
           },
         )

@@ -147,7 +147,7 @@ keeping('is set for the output of a run, once', async ({ node }) => {
   for (const run_id of ['one', 'two']) {
     for (const part of [0, 1]) {
       const lines = [{ at: now, source: 'stdout', text: 'x' }] as const
-      const command = { type: 'LogLines', run_id, part, lines } as const
+      const command = { type: 'LogLines', run_id, writer: 'w', part, lines } as const
       await node.aggregates.runLogs.handle(streamOf.runLog(run_id), command, metadata)
     }
   }

@@ -13,6 +13,7 @@ import { until } from '../support/until.ts'
 
 type Context = ReturnType<typeof openWatchedStore> & {
   run_id: string
+  open: () => RunOutput
   output: RunOutput
   logged: string[]
 }
@@ -32,7 +33,8 @@ output.before.each((context) => {
   const logger = openLogger((line) => void logged.push(line))
   const deps = { aggregates: openAggregates(opened.store), logger }
   Object.assign(context, opened, { run_id, logged })
-  context.output = new RunOutput(deps, run_id, { env_id: 'env', correlation_id: 'c' })
+  context.open = () => new RunOutput(deps, run_id, { env_id: 'env', correlation_id: 'c' })
+  context.output = context.open()
 })
 output.after.each(({ store }) => store.close())
 
@@ -60,6 +62,18 @@ output(
     )
     for (const { at } of lines) assert.is(new Date(at).toISOString(), at)
     assert.is(watch.appends, 1)
+  },
+)
+
+output(
+  'of a run that was returned is followed by the output of its next worker',
+  async ({ open, output, store, run_id }) => {
+    output.write({ source: 'stdout', text: 'loaded' })
+    await output.close()
+    const next = open()
+    next.write({ source: 'stdout', text: 'loaded again' })
+    await next.close()
+    assert.equal(await textsOf(store, run_id), ['loaded', 'loaded again'])
   },
 )
 

@@ -60,7 +60,7 @@ const cutStream = async ({ deps }: Node, { env_id }: Tenant): Promise<string> =>
   const log = streamOf.runLog(run_id)
   const lines = [{ at: now, source: 'stdout', text: 'x' }] as const
   for (const part of [0, 1]) {
-    await aggregates.runLogs.handle(log, { type: 'LogLines', run_id, part, lines }, inEnv)
+    await aggregates.runLogs.handle(log, { type: 'LogLines', run_id, writer: 'w', part, lines }, inEnv)
     if (part === 0) await expireNow(store, log)
   }
   await expireNow(store, stream)

@@ -166,7 +166,8 @@ export const openRuns = async (world: World): Promise<Scenario<RunsCommand>> => 
       case 'output': {
         const { run, part } = command
         const lines = [{ source: 'stdout', text: String(part), at: clock.iso() }] as const
-        return storeRunOutput(node, { run_id: names.runId(run), part, lines }, cause)
+        const run_id = names.runId(run)
+        return storeRunOutput(node, { run_id, writer: run_id, part, lines }, cause)
       }
       case 'loseWorker':
         await node.views.settled()
