@@ -103,9 +103,9 @@ const isFilling = async (apart: Apart, readModels: ReadModels, projection: Proje
 const threads = (): number =>
   Math.min(MAX_THREADS, availableParallelism(), Math.floor(process.availableMemory() / BYTES_PER_THREAD))
 
-/** Each change of a document writes the document and its indexes. */
+/** Each change of a document writes the document and its indexes. Other facts than the frequent ones cost next to nothing. */
 const weightOf = ({ indexes, handles }: Projection): number =>
-  (1 + indexes.length) * Math.max(1, handles.filter((type) => FREQUENT.test(type)).length)
+  (1 + indexes.length) * handles.filter((type) => FREQUENT.test(type)).length
 
 /** Distributes the read models, the largest first. */
 const divided = (all: readonly Waiting[]): Waiting[][] => {
