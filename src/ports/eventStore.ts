@@ -19,6 +19,17 @@ export interface Filter {
   readonly env_id?: string
 }
 
+/** The events that a consumer of a group receives. */
+export interface Consuming extends Filter {
+  /** Where a new group begins. Default: the start. */
+  readonly from?: Cursor
+  /** The most deliveries that wait for their acknowledgement. Default: 64. */
+  readonly inFlight?: number
+  /** The most memory that they take beside the last of them. Default: no limit. */
+  readonly inFlightBytes?: number
+  readonly signal: AbortSignal
+}
+
 /** Consecutive events of the log, and the position of the reader after them. */
 export interface Batch {
   /** In log order; may be empty when only the cursor moved or the reader caught up. */
@@ -75,13 +86,9 @@ export interface EventStore {
 
   /**
    * Competing consumers: each matching event goes to one consumer of the group, at least once, in no
-   * promised order. The store keeps the group's position; a new group begins after `from` (default: the
-   * start). At most `inFlight` (default 64) deliveries wait for their acknowledgement at a time, and about 8 MiB of them.
+   * promised order. The store keeps the group's position; a new group begins after `from`.
    */
-  consume(
-    group: string,
-    options: Filter & { from?: Cursor; inFlight?: number; signal: AbortSignal },
-  ): AsyncIterable<Delivery>
+  consume(group: string, options: Consuming): AsyncIterable<Delivery>
 
   /**
    * Forgets a group with its position; it is new at its next use. A missing group is not an error. Nothing may consume the

@@ -45,7 +45,7 @@ group('fails every consumer, and continues with those that reconnect (I9)', asyn
   const acked: unknown[] = []
   const consume = () =>
     gather(async function* (signal) {
-      for await (const delivery of made.consume({}, 1, signal)) {
+      for await (const delivery of made.consume({ inFlight: 1, signal })) {
         acked.push(payloadOf(delivery.event))
         delivery.ack()
         yield delivery
@@ -82,7 +82,7 @@ full('adds no listener for each event that waits', async () => {
   let handled = 0
   let listeners = Infinity
   const { ended } = gather(async function* (signal) {
-    for await (const delivery of made.consume({}, 2, signal)) {
+    for await (const delivery of made.consume({ inFlight: 2, signal })) {
       delivery.ack()
       yield delivery
       if (++handled < 500) continue

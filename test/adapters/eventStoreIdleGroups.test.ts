@@ -54,7 +54,7 @@ idle('has no events in memory, and its next consumer continues at its position (
   const group = new Group('g', store, 0)
   const take = async (): Promise<unknown> => {
     const stopping = new AbortController()
-    for await (const delivery of group.consume({}, 1, stopping.signal)) {
+    for await (const delivery of group.consume({ inFlight: 1, signal: stopping.signal })) {
       delivery.ack()
       return payloadOf(delivery.event)
     }

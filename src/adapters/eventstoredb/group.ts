@@ -8,9 +8,9 @@ import {
 } from '@eventstore/db-client'
 import { type Cursor, START } from '../../events/event.ts'
 import { Backoff } from '../../loops/backoff.ts'
-import type { Delivery, Filter } from '../../ports/eventStore.ts'
+import type { Consuming, Delivery, Filter } from '../../ports/eventStore.ts'
 import { readable } from '../../events/upcast.ts'
-import { ConsumerRoom } from '../shared/consumerRoom.ts'
+import { type Bounds, ConsumerRoom } from '../shared/consumerRoom.ts'
 import { matcherOf } from '../shared/matching.ts'
 import { clock } from '../../clock.ts'
 import type { Connection, Generation } from './connection.ts'
@@ -42,12 +42,7 @@ export async function* consume(
   tail: Tail,
   prefix: string,
   group: string,
-  {
-    from = START,
-    inFlight = 64,
-    signal,
-    ...filter
-  }: Filter & { from?: Cursor; inFlight?: number; signal: AbortSignal },
+  { from = START, inFlight = 64, inFlightBytes, signal, ...filter }: Consuming,
 ): AsyncGenerator<Delivery> {
   const name = `${prefix}${group}`
   const matches = matcherOf(filter)
@@ -58,7 +53,8 @@ export async function* consume(
     const generation = connection.current
     try {
       const begin = await beginOf(connection, generation, name)
-      const joining = { connection, generation, tail, name, inFlight, delivered, stop }
+      const bounds = { inFlight, inFlightBytes }
+      const joining = { connection, generation, tail, name, bounds, delivered, stop }
       for await (const { resolved, acks } of join(joining)) {
         backoff.reset()
         const recorded = resolved.event && recordedOf(resolved.event, prefix)
@@ -94,21 +90,22 @@ interface Joining {
   readonly generation: Generation
   readonly tail: Tail
   readonly name: string
-  readonly inFlight: number
+  readonly bounds: Bounds & { readonly inFlight: number }
   /** Selects the events that the server delivers. */
   readonly delivered: ReturnType<typeof matcherOf>
   readonly stop: AbortSignal
 }
 
-async function* join({ connection, generation, tail, name, inFlight, delivered, stop }: Joining) {
+async function* join({ connection, generation, tail, name, bounds, delivered, stop }: Joining) {
   const { client, gone } = generation
+  const { inFlight } = bounds
   const began = clock.monotonic()
   const subscription = client.subscribeToPersistentSubscriptionToAll(
     name,
     { bufferSize: inFlight, requiresLeader: true },
     { highWaterMark: Math.min(inFlight, MAX_READ_AHEAD) },
   )
-  const acks = new Acks(subscription, inFlight)
+  const acks = new Acks(subscription, bounds)
   subscription.on('error', () => {}) // an unhandled error after the end would end the process
   const leave = () => subscription.destroy()
   const unconfirmed = setTimeout(() => {
@@ -135,7 +132,7 @@ async function* join({ connection, generation, tail, name, inFlight, delivered, 
       connection.heard()
       acks.delivered(resolved)
       yield { resolved, acks }
-      await acks.roomMade()
+      await acks.memoryFreed()
     }
   } finally {
     watch.stop()
@@ -156,9 +153,9 @@ class Acks {
   #waiting: AllStreamResolvedEvent[] = []
   #due: NodeJS.Immediate | undefined
 
-  constructor(subscription: PersistentSubscriptionToAll, inFlight: number) {
+  constructor(subscription: PersistentSubscriptionToAll, bounds: Bounds) {
     this.#subscription = subscription
-    this.#room = new ConsumerRoom(inFlight)
+    this.#room = new ConsumerRoom(bounds)
     subscription.once('close', () => this.#freed())
   }
 
@@ -170,9 +167,9 @@ class Acks {
     return this.#room.isEmpty
   }
 
-  /** Resolves when a further delivery has room, or when the subscription has ended. */
-  async roomMade(): Promise<void> {
-    while (!this.hasRoom && !this.#subscription.destroyed)
+  /** Resolves when a further delivery has memory, or when the subscription has ended. The server limits their number. */
+  async memoryFreed(): Promise<void> {
+    while (this.#room.isHeavy && !this.#subscription.destroyed)
       await new Promise<void>((resolve) => (this.#freed = resolve))
   }
 

@@ -3,7 +3,15 @@ import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import { AppError } from '../../errors.ts'
 import { type Cursor, type NewEvent, type Recorded, START } from '../../events/event.ts'
 import { jittered } from '../../loops/backoff.ts'
-import type { Appended, Batch, Delivery, EventStore, Expected, Filter } from '../../ports/eventStore.ts'
+import type {
+  Consuming,
+  Appended,
+  Batch,
+  Delivery,
+  EventStore,
+  Expected,
+  Filter,
+} from '../../ports/eventStore.ts'
 import { readable } from '../../events/upcast.ts'
 import type { Histogram } from '../../ports/histogram.ts'
 import { matcherOf } from '../shared/matching.ts'
@@ -193,10 +201,7 @@ class EventStoreDb implements EventStore {
     }
   }
 
-  consume(
-    group: string,
-    options: Filter & { from?: Cursor; inFlight?: number; signal: AbortSignal },
-  ): AsyncGenerator<Delivery> {
+  consume(group: string, options: Consuming): AsyncGenerator<Delivery> {
     if (this.#connection.closed.aborted) throw closed()
     return consume(this.#connection, this.#tail, this.#prefix, group, options)
   }

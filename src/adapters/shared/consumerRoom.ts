@@ -1,21 +1,31 @@
 import { heapBytesOf } from '../../loops/heapBytes.ts'
 
-/** Memory of the deliveries of one consumer that wait for their acknowledgements, beside the last of them. */
-const HELD_BYTES = 8 << 20
+/** Those of `Consuming`. */
+export interface Bounds {
+  readonly inFlight?: number | undefined
+  readonly inFlightBytes?: number | undefined
+}
 
 /** The deliveries of one consumer that wait for their acknowledgements: a bounded number, and bounded memory. */
 export class ConsumerRoom<K> {
-  readonly #inFlight: number
+  readonly #most: number
+  readonly #mostBytes: number
   readonly #held = new Map<K, number>()
   #bytes = 0
 
-  constructor(inFlight: number) {
-    this.#inFlight = inFlight
+  constructor({ inFlight = 64, inFlightBytes = Infinity }: Bounds) {
+    this.#most = inFlight
+    this.#mostBytes = inFlightBytes
+  }
+
+  /** Whether they take as much memory as they may. */
+  get isHeavy(): boolean {
+    return this.#bytes >= this.#mostBytes
   }
 
   /** The number of further deliveries that have room. */
   get left(): number {
-    return this.#bytes < HELD_BYTES ? Math.max(0, this.#inFlight - this.#held.size) : 0
+    return this.isHeavy ? 0 : Math.max(0, this.#most - this.#held.size)
   }
 
   get isEmpty(): boolean {
@@ -29,7 +39,7 @@ export class ConsumerRoom<K> {
   /** Adds a delivery. A delivery that repeats is counted once. */
   take(key: K, event: unknown): void {
     this.free(key)
-    const bytes = heapBytesOf(event)
+    const bytes = this.#mostBytes === Infinity ? 0 : heapBytesOf(event)
     this.#held.set(key, bytes)
     this.#bytes += bytes
   }

@@ -10,6 +10,8 @@ const SETTLE_MS = 500
 const SETTLE_TICKS = 5
 /** Events that a client may receive before the first of them counts as delivered. */
 const MAX_UNSETTLED = 2048
+/** The memory that they take. A client that reads slowly holds as much. */
+const MAX_UNSETTLED_BYTES = 8 << 20
 
 /**
  * Serves a client of a named consumer from the stored position of its group, or from `after` at the first use. An event is
@@ -20,7 +22,8 @@ export const serveConsumer = async (
   { env_id, group, after }: { env_id: string; group: string; after: Cursor },
   store: EventStore,
 ): Promise<void> => {
-  const options = { env_id, types: envTypes, from: after, inFlight: MAX_UNSETTLED, signal: client.gone }
+  const bounds = { inFlight: MAX_UNSETTLED, inFlightBytes: MAX_UNSETTLED_BYTES }
+  const options = { env_id, types: envTypes, from: after, ...bounds, signal: client.gone }
   const unsettled: { readonly delivery: Delivery; readonly tick: number }[] = []
   const places = new RunPlaces(store)
   let tick = 0 // not the clock: while the process stalls, it notices no broken connection

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../../src/ids.ts'
-import type { Delivery, EventStore } from '../../../src/ports/eventStore.ts'
+import type { Consuming, Delivery, EventStore } from '../../../src/ports/eventStore.ts'
 import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import type { OpenEventStore } from '../eventStore.ts'
@@ -18,10 +18,10 @@ const groupOf = () => {
   const group = `g-${env_id}`
   const append = async (store: EventStore, count: number, from = 0) =>
     store.append(`c-${env_id}`, facts(env_id, count, from), from === 0 ? 'none' : from - 1)
-  const join = (store: EventStore, options: { inFlight?: number; from?: string } = {}) =>
+  const join = (store: EventStore, options: Partial<Consuming> = {}) =>
     gather((signal) => store.consume(group, { env_id, types: ['StreamDataEmitted'], ...options, signal }))
   /** A consumer that acknowledges what it gets. */
-  const joinAndAck = (store: EventStore, options: { inFlight?: number; from?: string } = {}) =>
+  const joinAndAck = (store: EventStore, options: Partial<Consuming> = {}) =>
     gather(async function* (signal) {
       for await (const delivery of store.consume(group, {
         env_id,
@@ -75,10 +75,10 @@ export const consuming = (name: string, open: () => Promise<OpenEventStore>): vo
     for (const { items } of both) assert.ok(items.length > 0)
   })
 
-  consume('a consumer without acknowledgements gets 8 MiB', async ({ store }) => {
+  consume('a consumer gets no further event while its memory is full', async ({ store }) => {
     const { env_id, join, passed } = groupOf()
     await appendLarge(store, env_id, 320)
-    const lazy = join(store, { inFlight: 2048 })
+    const lazy = join(store, { inFlight: 2048, inFlightBytes: 8 << 20 })
     await until(() => lazy.items.length >= 100)
     await passed(store)
     const { length } = lazy.items

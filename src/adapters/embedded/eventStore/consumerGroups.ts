@@ -1,5 +1,5 @@
 import { START } from '../../../events/event.ts'
-import type { Delivery, Filter } from '../../../ports/eventStore.ts'
+import type { Consuming, Delivery } from '../../../ports/eventStore.ts'
 import type { ConsumerPositions } from './consumerPositions.ts'
 import { positionOf } from './cursors.ts'
 import { demandOpen } from './demandOpen.ts'
@@ -30,15 +30,7 @@ export class ConsumerGroups {
     return this.#parts.positions.isBehind
   }
 
-  consume(
-    group: string,
-    {
-      from = START,
-      inFlight = 64,
-      signal,
-      ...filter
-    }: Filter & { from?: string; inFlight?: number; signal: AbortSignal },
-  ): AsyncGenerator<Delivery> {
+  consume(group: string, { from = START, signal, ...options }: Consuming): AsyncGenerator<Delivery> {
     const { positions, subscriptions, closing, changed } = this.#parts
     demandOpen(closing)
     const known = this.#groups.get(group)
@@ -55,7 +47,7 @@ export class ConsumerGroups {
         positionOf(from),
       )
     this.#groups.set(group, joined)
-    return joined.consume(filter, inFlight, AbortSignal.any([signal, closing]))
+    return joined.consume({ ...options, signal: AbortSignal.any([signal, closing]) })
   }
 
   /** Forgets a group that nothing consumes. */

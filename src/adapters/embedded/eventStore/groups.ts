@@ -1,6 +1,6 @@
 import type { AppError } from '../../../errors.ts'
 import type { Recorded } from '../../../events/event.ts'
-import type { Batch, Delivery, Filter } from '../../../ports/eventStore.ts'
+import type { Batch, Consuming, Delivery, Filter } from '../../../ports/eventStore.ts'
 import { ConsumerRoom } from '../../shared/consumerRoom.ts'
 import { unavailable } from '../sqlite.ts'
 import { cursorOf, positionOf } from './cursors.ts'
@@ -53,14 +53,18 @@ export class Group {
     store.save(name, this.#read)
   }
 
-  consume(filter: Filter, inFlight: number, signal: AbortSignal): AsyncGenerator<Delivery> {
+  consume(options: Consuming): AsyncGenerator<Delivery> {
     this.#readers++ // now, although it reads later: the group must not be forgotten in between
-    return this.#consume(filter, inFlight, signal)
+    return this.#consume(options)
   }
 
-  async *#consume(filter: Filter, inFlight: number, signal: AbortSignal): AsyncGenerator<Delivery> {
+  async *#consume({ inFlight, inFlightBytes, signal, ...filter }: Consuming): AsyncGenerator<Delivery> {
     let notify: () => void = () => {}
-    const consumer: Consumer = { queue: [], room: new ConsumerRoom(inFlight), wake: () => notify() }
+    const consumer: Consumer = {
+      queue: [],
+      room: new ConsumerRoom({ inFlight, inFlightBytes }),
+      wake: () => notify(),
+    }
     this.#consumers.add(consumer)
     const aborted = () => notify()
     signal.addEventListener('abort', aborted)
