@@ -7,6 +7,7 @@ import type { Caller, CommandDeps } from '../commands/deps.ts'
 import { fileAt } from '../commands/files/fileAt.ts'
 import { demandWrite } from '../commands/files/demandWrite.ts'
 import { putPart } from '../commands/files/putPart.ts'
+import { readCurrent } from '../commands/files/readCurrent.ts'
 import { readFile } from '../commands/files/readFile.ts'
 import { storeFile } from '../commands/files/storeFile.ts'
 import { uploadFor } from '../commands/files/uploadFor.ts'
@@ -60,13 +61,20 @@ export const serveFileCall = async (
 
   switch (action) {
     case 'get': {
-      const found = await file('read')
-      return { ...present(found), content_base64: await contentOf(deps, found, 0) }
+      return readCurrent(
+        () => file('read'),
+        async (found) => ({ ...present(found), content_base64: await contentOf(deps, found, 0) }),
+      )
     }
     case 'read': {
-      const found = await file('read')
-      if (found.etag !== params['etag']) throw new AppError('conflict', `File "${found.path}" has changed`)
-      return { content_base64: await contentOf(deps, found, countOf(params, 'from', 0, 0, found.size)) }
+      return readCurrent(
+        () => file('read'),
+        async (found) => {
+          if (found.etag !== params['etag'])
+            throw new AppError('conflict', `File "${found.path}" has changed`)
+          return { content_base64: await contentOf(deps, found, countOf(params, 'from', 0, 0, found.size)) }
+        },
+      )
     }
     case 'put': {
       const bytes = bytesOf(params)

@@ -10,6 +10,7 @@ import { ChildEndings } from '../../src/commands/runs/childEndings.ts'
 import { Idempotency } from '../../src/commands/idempotency.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
+import type { Blobs } from '../../src/ports/blobs.ts'
 import type { HostCall } from '../../src/ports/runtime.ts'
 import { serveHostCall } from '../../src/worker/serveHostCall.ts'
 import { openCommands } from '../commands/openCommands.ts'
@@ -62,10 +63,11 @@ export const openCalls = async () => {
     {
       maxRunDepth = 100,
       idempotency = keys,
-    }: { maxRunDepth?: number; idempotency?: Pick<Idempotency, 'once'> } = {},
+      blobs = deps.blobs,
+    }: { maxRunDepth?: number; idempotency?: Pick<Idempotency, 'once'>; blobs?: Blobs } = {},
   ) =>
     serveHostCall(
-      { ...deps, maxRunDepth, idempotency, childEndings: new ChildEndings(deps.store) },
+      { ...deps, blobs, maxRunDepth, idempotency, childEndings: new ChildEndings(deps.store) },
       {
         kept: new KeptPayloads(node.payloads),
         plan,

@@ -6,10 +6,10 @@ import { demand } from '../../access/permissions.ts'
 import { pastOf } from '../../commands/audit/past.ts'
 import { fileAt } from '../../commands/files/fileAt.ts'
 import { deleteFile } from '../../commands/files/deleteFile.ts'
+import { readCurrent } from '../../commands/files/readCurrent.ts'
 import { readFile } from '../../commands/files/readFile.ts'
 import { storeFile } from '../../commands/files/storeFile.ts'
 import type { Content } from '../../content/blobContent.ts'
-import { LostBlob } from '../../content/lostBlob.ts'
 import { checkedContentType, checkedPath, MAX_PATH_BYTES } from '../../content/fileChecks.ts'
 import type { File as StoredFile } from '../../events/file.ts'
 import { type FileDoc, files } from '../../projections/files.ts'
@@ -98,11 +98,11 @@ const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
 }
 
 /** The headers prevent browsers from executing user content or showing it as a page of this service. */
-const setHeaders = (ctx: Context, { path, etag, content_type }: StoredFile, modified: string): void => {
+const setHeaders = (ctx: Context, { path, etag, content_type, updated_at }: StoredFile): void => {
   ctx.set({
     'Content-Type': content_type,
     ETag: etag,
-    'Last-Modified': modified,
+    'Last-Modified': new Date(updated_at).toUTCString(),
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-cache',
     'Content-Security-Policy': "sandbox; default-src 'none'",
@@ -110,43 +110,34 @@ const setHeaders = (ctx: Context, { path, etag, content_type }: StoredFile, modi
   ctx.attachment(path.slice(path.lastIndexOf('/') + 1))
 }
 
-/** Attempts to read a file that gets new content each time, before the client is asked to retry. */
-const TRIES = 32
+interface Opened {
+  readonly file: StoredFile
+  readonly range: Range | null
+  /** Null without a body. */
+  readonly content: Content | null
+}
 
-const download = async (
-  ask: Pick<Ask, 'ctx' | 'deps'>,
-  find: () => Promise<StoredFile>,
-  { tries = TRIES, missing }: { tries?: number; missing?: string } = {},
-): Promise<void> => {
-  const { ctx, deps } = ask
-  const file = await find()
-  if (file.key === missing)
-    throw new LostBlob(`The content of the file ${JSON.stringify(file.path)} is missing: the blob ${missing}`)
-  const modified = new Date(file.updated_at).toUTCString()
-  let range: Range | null = null
-  let content: Content | null = null
-  const isCurrent = isNotModified(ctx.get('If-None-Match'), file.etag)
-  if (!isCurrent && ctx.method === 'GET') {
-    const asked = isSame(ctx.get('If-Range'), file.etag) ? rangeOf(ctx.get('Range'), file.size) : null
-    if (asked === 'none') {
-      ctx.set('Content-Range', `bytes */${file.size}`)
-      throw new AppError(
-        'range_not_satisfiable',
-        `Range: expected a range within the ${counted(file.size, 'byte')} of the file`,
-      )
-    }
-    range = asked
-    try {
-      content = await readFile(deps, file, range ?? undefined)
-    } catch (error) {
-      if (!isAppError(error, 'not_found')) throw error
-      if (tries === 1)
-        throw new AppError('unavailable', 'The content of the file is being replaced', { cause: error })
-      return download(ask, find, { tries: tries - 1, missing: file.key }) // it may have just got new content
-    }
+const opened = async ({ ctx, deps }: Pick<Ask, 'ctx' | 'deps'>, file: StoredFile): Promise<Opened> => {
+  if (isCurrent(ctx, file) || ctx.method !== 'GET') return { file, range: null, content: null }
+  const range = isSame(ctx.get('If-Range'), file.etag) ? rangeOf(ctx.get('Range'), file.size) : null
+  if (range === 'none') {
+    ctx.set('Content-Range', `bytes */${file.size}`)
+    throw new AppError(
+      'range_not_satisfiable',
+      `Range: expected a range within the ${counted(file.size, 'byte')} of the file`,
+    )
   }
-  setHeaders(ctx, file, modified)
-  if (isCurrent) {
+  return { file, range, content: await readFile(deps, file, range ?? undefined) }
+}
+
+const isCurrent = (ctx: Context, { etag }: StoredFile): boolean =>
+  isNotModified(ctx.get('If-None-Match'), etag)
+
+const download = async (ask: Pick<Ask, 'ctx' | 'deps'>, find: () => Promise<StoredFile>): Promise<void> => {
+  const { ctx } = ask
+  const { file, range, content } = await readCurrent(find, (found) => opened(ask, found))
+  setHeaders(ctx, file)
+  if (isCurrent(ctx, file)) {
     ctx.status = 304
     return
   }
