@@ -61,7 +61,9 @@ export class ImportedBuilds {
         if (event.build_type === 'live') this.#count(event.project_id, 'live', count)
         const storage_path = buildKey({ ...build, ...kept }) // as an export of this environment must have it
         const storage_backend = this.#deps.blobs.backend
-        return { ...fact, event: { ...build, ...kept, storage_path, storage_backend } }
+        const dropped = 'functions_ref' in kept ? 0 : (event.functions_ref?.size ?? 0)
+        const size = event.size + dropped // the deletion of the build subtracts both
+        return { ...fact, event: { ...build, ...kept, size, storage_path, storage_backend } }
       }
       case 'BuildDeployed': {
         const { functions: _, functions_ref: __, ...build } = event

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { deleteBuild } from '../../../src/commands/builds/deleteBuild.ts'
 import { toBuildFunctions, toFunctionSpecs } from '../../../src/builds/metadata/functionSpec.ts'
 import type { FunctionSpec } from '../../../src/events/project.ts'
 import { buildKey, functionsKey } from '../../../src/ports/runtime.ts'
@@ -135,6 +136,20 @@ functions('of a build without a zip are none, whatever the file says', async () 
   assert.is(await resultOf(node, without), 'none')
   await node.views.settled()
   assert.equal(node.views.directory.projectById(build.project_id)?.deployed?.functions, [])
+})
+
+functions('of a deleted build count as no storage', async () => {
+  const tenant = await plantEnv(source, 'deleted')
+  const { project_id } = await plantBuild(source, tenant, { name: 'kept', functions: many })
+  const old = await plantBuild(source, tenant, { name: '', project_id, functions: many, build_type: 'live' })
+  await deleteBuild(source.deps, { project: project_id, build_id: old.build_id }, tenant.caller)
+  const node = await openCommands()
+  assert.is(await resultOf(node, await entriesOf(source, tenant)), 'none')
+  const stored = async ({ views }: Node) => {
+    await views.settled('holdings')
+    return (await views.holdings.get(project_id))?.bytes
+  }
+  assert.is(await stored(node), await stored(source))
 })
 
 functions('are accepted as an upload has stored them', async () => {
