@@ -39,6 +39,13 @@ export interface Candidate {
   readonly files: readonly string[]
 }
 
+/** A build that is being unpacked. */
+interface Fetch {
+  /** The key of its zip. */
+  readonly zip: string
+  readonly dir: Promise<string>
+}
+
 /** A folder in `tmp`. */
 export interface TemporaryFolder {
   readonly path: string
@@ -56,7 +63,7 @@ export interface TemporaryFolder {
 export class BuildCache {
   readonly #deps: BuildCacheDeps
   readonly #shares: CacheShares
-  readonly #fetching = new Map<string, Promise<string>>()
+  readonly #fetching = new Map<string, Fetch>()
   #opened: Promise<string> | undefined
   #counted: Promise<void> = Promise.resolve()
 
@@ -77,16 +84,18 @@ export class BuildCache {
 
   /**
    * Resolves with the real path of the unpacked build, which is fetched when it is missing. Concurrent callers
-   * share one fetch. Rejects with `unavailable`, also while its zip is missing or damaged, because that was accepted before; with
+   * share one fetch; those of other zips with equal bytes wait for it. Rejects with `unavailable`, also while its zip is missing or damaged, because that was accepted before; with
    * `bad_request` for a zip we refuse.
    */
-  ensure(build: BuildRef): Promise<string> {
+  async ensure(build: BuildRef): Promise<string> {
     const { hash } = build
-    const known = this.#fetching.get(hash)
-    if (known) return known
-    const fetching = this.#ensure(build).finally(() => this.#fetching.delete(hash))
-    this.#fetching.set(hash, fetching)
-    return fetching
+    const zip = buildKey(build)
+    let known = this.#fetching.get(hash)
+    for (; known && known.zip !== zip; known = this.#fetching.get(hash)) await known.dir.catch(() => {}) // that another zip is missing says nothing about this one
+    if (known) return known.dir
+    const dir = this.#ensure(build).finally(() => this.#fetching.delete(hash))
+    this.#fetching.set(hash, { zip, dir })
+    return dir
   }
 
   /**

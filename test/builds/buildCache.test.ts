@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import * as assert from 'uvu/assert'
-import { BuildCache } from '../../src/builds/buildCache.ts'
+import { BuildCache, type BuildCacheDeps } from '../../src/builds/buildCache.ts'
 import { CacheShares } from '../../src/builds/cacheShares.ts'
+import { AppError } from '../../src/errors.ts'
+import { buildKey } from '../../src/ports/runtime.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -22,7 +25,8 @@ const setUp = async (
   const build = refOf(zip.hash)
   const cacheDir = tempDir()
   const ownerOf = (env_id: string) => env_id
-  const open = () => new BuildCache({ blobs, cacheDir, prepare, maxBytes, ownerOf, isUsed })
+  const open = (zips: BuildCacheDeps['blobs'] = blobs) =>
+    new BuildCache({ blobs: zips, cacheDir, prepare, maxBytes, ownerOf, isUsed })
   const file = join(tempDir(), 'upload.zip')
   writeFileSync(file, zip.bytes)
   /** Unpacked builds and leftovers on the disk. */
@@ -58,6 +62,26 @@ cache('fetches a build once for concurrent callers', async () => {
   assert.is(blobs.gets, 1)
   assert.ok(existsSync(join(dirs[0] ?? '', 'a.js')))
 })
+
+cache(
+  'fetches a build from its own zip while that of another project with equal bytes is missing',
+  async () => {
+    const { build, bytes, open } = await setUp()
+    const other = { ...build, env_id: 'other', project_id: 'q', build_id: 'c' }
+    const asked = Promise.withResolvers<void>()
+    const cache = open({
+      get: async (key) => {
+        if (key === buildKey(build)) return Readable.from([bytes])
+        await asked.promise
+        throw new AppError('not_found', `No blob ${key}`)
+      },
+    })
+    const missing = cache.ensure(other)
+    const own = cache.ensure(build)
+    asked.resolve()
+    assert.equal([await codeOf(missing), await codeOf(own)], ['unavailable', 'resolved'])
+  },
+)
 
 cache('uses the unpacked build of an earlier process, once its files are durable', async () => {
   const { blobs, build, cache, durable, open } = await setUp()
