@@ -290,11 +290,13 @@ export class BuildCache {
 
   /** Counts the builds that an earlier process unpacked. */
   async #count(cacheDir: string): Promise<void> {
-    for (const hash of await readdir(join(cacheDir, 'builds'))) {
-      const dir = join(cacheDir, 'builds', hash)
-      const [bytes, { mtimeMs }] = [await diskBytesOf(dir), await lstat(dir)]
-      if (!this.#shares.has(hash)) this.#shares.add(hash, { bytes, owner: '', usedAt: mtimeMs })
-    }
+    for (const hash of await readdir(join(cacheDir, 'builds')))
+      await this.#countOne(join(cacheDir, 'builds', hash), hash).catch(() => {}) // it was removed meanwhile, or is no build
+  }
+
+  async #countOne(dir: string, hash: string): Promise<void> {
+    const [bytes, { mtimeMs }] = [await diskBytesOf(dir), await lstat(dir)]
+    if (!this.#shares.has(hash)) this.#shares.add(hash, { bytes, owner: '', usedAt: mtimeMs })
   }
 
   async #download(build: BuildRef, zipFile: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import * as assert from 'uvu/assert'
@@ -202,6 +202,16 @@ bound('counts the builds of an earlier process', async () => {
   await durable()
   await open().ensure(b)
   assert.equal(left(), [[b.hash], []])
+})
+
+bound('counts the builds of an earlier process beside one that is removed meanwhile', async () => {
+  const { blobs, cache, cacheDir, durable, open, left } = await setUp(undefined, { maxBytes: 150 << 10 })
+  const [a, b] = [await addBuild(blobs, 'a', 100, 'env'), await addBuild(blobs, 'b', 100, 'env')]
+  await cache.ensure(a)
+  await durable()
+  symlinkSync(join(cacheDir, 'gone'), join(cacheDir, 'builds', '0')) // it is listed, and cannot be read
+  await open().ensure(b)
+  assert.equal(left(), [['0', b.hash], []])
 })
 
 bound('removes what is not needed, also of an earlier process, but no build with children', async () => {
