@@ -57,6 +57,12 @@ turns('is read in many turns by a new group of one environment', () =>
   }),
 )
 
+turns('is read in many turns by a command of a long stream', () =>
+  inTurns(async (store) => {
+    for await (const _ of store.read('long'));
+  }),
+)
+
 turns('is read in many turns by a follower of a long stream', () =>
   inTurns(async (store, signal) => {
     for await (const { caughtUp } of store.follow('long', { signal })) if (caughtUp) return

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { clock } from '../../../clock.ts'
 import type { NewEvent, Recorded } from '../../../events/event.ts'
 import { readable } from '../../../events/upcast.ts'
-import { slices } from '../../../loops/slices.ts'
+import { reads, slices } from '../../../loops/slices.ts'
 import type { Histogram } from '../../../ports/histogram.ts'
 import type {
   Appended,
@@ -133,11 +133,13 @@ class EmbeddedEventStore implements EventStore {
 
   async *read(stream: string, { from = 0, limit = Infinity } = {}): AsyncGenerator<Recorded> {
     for (let revision = from, left = limit; left > 0;) {
-      const { events, next } = this.#reader.readStream(stream, revision, Math.min(left, BATCH))
+      const { events, next, isCut } = this.#reader.readStream(stream, revision, Math.min(left, BATCH))
       if (next === revision) return
       for (const event of events) yield readable(event)
       revision = next
       left -= events.length
+      let wait = isCut && left > 0 ? reads.take() : null
+      for (; wait; wait = reads.left > 0 ? null : reads.take()) await wait // many may wake in one turn
     }
   }
 
