@@ -7,15 +7,13 @@ import { MASK } from '../events/mask.ts'
 import { RawJson } from '../events/rawJson.ts'
 import { PrefixTree } from './prefixTree.ts'
 import { Replaced } from './replaced.ts'
+import { isEmpty, longestOf, NO_RESTS, remaining, type Rests, withRest } from './rests.ts'
 import { formsOf } from './secretForms.ts'
 import { UnescapedText } from './unescapedText.ts'
 
 /** A shorter value occurs by chance. */
 const MIN_VALUE = 4
 const PREFIX_BYTES = 32
-
-/** Forms with the same prefix whose whole length is masked. */
-const MAX_RESTS = 8
 
 /** Different values that one child may be given. */
 const MAX_VALUES = 512
@@ -31,7 +29,7 @@ export interface Unfinished {
   /** The node of its beginning; 0 if the whole prefix of a form has been found. */
   readonly node: number
   /** What may follow. */
-  readonly rests: readonly Buffer[]
+  readonly rests: Rests
 }
 
 type OnFound = (from: number, to: number) => void
@@ -40,7 +38,7 @@ export class Masking {
   readonly #values = new Set<string>()
   readonly #tree = new PrefixTree()
   /** The rest of the longer forms, by the node of their prefix. */
-  readonly #rests = new Map<number, Buffer[]>()
+  readonly #rests = new Map<number, Rests>()
   #bytes = 0
 
   get isEmpty(): boolean {
@@ -65,8 +63,7 @@ export class Masking {
   #addForm(form: Buffer): void {
     const node = this.#tree.add(form.subarray(0, PREFIX_BYTES))
     if (form.length <= PREFIX_BYTES) return
-    const rests = [...this.#restsOf(node), form.subarray(PREFIX_BYTES)]
-    this.#rests.set(node, rests.slice(0, MAX_RESTS))
+    this.#rests.set(node, withRest(this.#restsOf(node), form.subarray(PREFIX_BYTES)))
   }
 
   /** Masks the values in a text. */
@@ -97,10 +94,9 @@ export class Masking {
     const from = longestOf(rests, bytes, 0, to)
     if (from > 0) mask(0, from)
     const continues = remaining(rests, bytes, 0, to)
-    const unfinished =
-      continues.length > 0
-        ? { node: 0, rests: continues }
-        : this.#find(bytes, { from, to, node: from === 0 ? node : 0 }, mask)
+    const unfinished = isEmpty(continues)
+      ? this.#find(bytes, { from, to, node: from === 0 ? node : 0 }, mask)
+      : { node: 0, rests: continues }
     if (!isCut) return { text: replaced.bytes.toString() }
     const begun = Math.min(this.#tree.depthOf(unfinished?.node ?? 0), to - replaced.done)
     if (begun >= MIN_VALUE) mask(to - begun, to)
@@ -176,7 +172,7 @@ export class Masking {
       at = end
       node = 0
     }
-    return node === 0 ? undefined : { node, rests: [] }
+    return node === 0 ? undefined : { node, rests: NO_RESTS }
   }
 
   /** The length of the longest form that begins here, or of the part of it that is here beyond its prefix; else 0 (M2). */
@@ -193,38 +189,23 @@ export class Masking {
 
   /** What may follow a secret that begins here and extends to the end of a text. */
   #unfinishedAt(bytes: Buffer, start: number, to: number): Unfinished {
-    const rests: Buffer[] = []
+    let rests = NO_RESTS
     let node = 0
     for (let at = start; at < to;) {
       node = this.#tree.below(node, bytes[at++] as number)
       if (node === 0) break
-      rests.push(...remaining(this.#restsOf(node), bytes, at, to))
+      const continues = this.#rests.get(node) // of one node at most, at the end of a prefix
+      if (continues) rests = remaining(continues, bytes, at, to)
     }
     return { node, rests }
   }
 
-  #restsOf(node: number): readonly Buffer[] {
-    return this.#rests.get(node) ?? []
+  #restsOf(node: number): Rests {
+    return this.#rests.get(node) ?? NO_RESTS
   }
 }
 
-const NOTHING: Unfinished = { node: 0, rests: [] }
-
-const longestOf = (rests: readonly Buffer[], bytes: Buffer, at: number, to: number): number =>
-  rests.reduce((longest, rest) => Math.max(longest, commonLength(rest, bytes, at, to)), 0)
-
-const commonLength = (rest: Buffer, bytes: Buffer, at: number, to: number): number => {
-  const most = Math.min(rest.length, to - at)
-  let length = 0
-  while (length < most && rest[length] === bytes[at + length]) length++
-  return length
-}
-
-/** What is left of the rests that a text contains from here to its end. */
-const remaining = (rests: readonly Buffer[], bytes: Buffer, at: number, to: number): Buffer[] =>
-  rests
-    .filter((rest) => rest.length > to - at && commonLength(rest, bytes, at, to) === to - at)
-    .map((rest) => rest.subarray(to - at))
+const NOTHING: Unfinished = { node: 0, rests: NO_RESTS }
 
 /** The place of the quote that ends the string of valid JSON which begins at `start`. */
 const endOfString = (

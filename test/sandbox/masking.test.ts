@@ -110,6 +110,36 @@ masking('is replaced as a whole, however long it is and whatever it shares with 
   assert.is(maskingOf(one, other).text(`${one} ${other}`), '*** ***')
 })
 
+masking('is replaced as a whole, however many others begin like it', () => {
+  const begin = 'eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9.'
+  const tokens = Array.from(
+    { length: 100 },
+    (_, n) => `${begin}${(n * 7919) % 997}.claims of ${'x'.repeat(n)}.end`,
+  )
+  const masked = maskingOf(...tokens)
+  for (const token of tokens) {
+    assert.is(masked.text(`a ${token} b`), 'a *** b')
+    assert.is(masked.text(base64(token)).replace(/[^*]*$/, ''), '***')
+    const { text, unfinished } = masked.piece(`a ${token.slice(0, -7)}`, { isCut: true })
+    assert.is(
+      text + masked.piece(`${token.slice(-7)} b`, { before: unfinished, isCut: false }).text,
+      'a ****** b',
+    )
+  }
+})
+
+masking('is searched in the same time, however many values begin alike', () => {
+  const begin = 'p'.repeat(32)
+  const values = Array.from({ length: 500 }, (_, n) => `${begin}${String(n).padStart(3, '0').repeat(200)}`)
+  const masked = maskingOf(...values)
+  const text = `${begin}${values[7]?.slice(32, -1)} ${begin}x`.repeat(1000)
+  masked.text(text) // the code is optimized
+  const before = process.cpuUsage()
+  assert.is(masked.text(text), '*** ***x'.repeat(1000))
+  const { user } = process.cpuUsage(before)
+  assert.ok(user < 0.5e6, `${text.length} bytes took ${user} µs of the processor`)
+})
+
 masking('leaves no part of a character of a text that differs in its middle', () => {
   for (const length of [31, 40]) {
     const begin = 'a'.repeat(length)
