@@ -7,7 +7,7 @@ import { AppError, isAppError } from '../errors.ts'
 import { streamOf } from '../events/streams.ts'
 import { newId } from '../ids.ts'
 import type { EventStore } from '../ports/eventStore.ts'
-import { blobOf, type Scope, type WrappedKey, type WrappedKeys } from './wrappedKeys.ts'
+import { blobOf, type DataKeyAt, lostKey, type Scope, type WrappedKeys } from './wrappedKeys.ts'
 
 export interface DataKey {
   readonly id: string
@@ -62,7 +62,10 @@ export class DataKeys {
     }
   }
 
-  /** Resolves with a key by its id. Rejects with `not_found` when the key was destroyed. */
+  /**
+   * Resolves with a key by its id. Rejects with `not_found` when the key was destroyed, and with `unavailable` when it is
+   * missing in the blobs although nothing destroyed it.
+   */
   async of(scope: Scope, key_id: string): Promise<DataKey> {
     const wrapped = dataKeyOf(scope, key_id)
     const at = blobOf(wrapped)
@@ -171,12 +174,13 @@ export class DataKeys {
     return null
   }
 
-  async #unwrap(key: WrappedKey): Promise<Buffer> {
+  async #unwrap(key: DataKeyAt): Promise<Buffer> {
     try {
       return await this.#wrapped.get(key)
     } catch (error) {
       if (!isAppError(error, 'not_found')) throw error
-      throw destroyed(error)
+      // The log names a destruction before it removes the key: another missing key was lost, and can be restored.
+      throw (await this.#isDestroyed(key.scope, key.id)) ? destroyed(error) : lostKey(key, 'missing', error)
     }
   }
 }
@@ -188,4 +192,4 @@ const idOf = ({ env_id, project_id }: Scope): string => project_id ?? env_id
 
 const projectIn = ({ project_id }: Scope) => (project_id === undefined ? {} : { project_id })
 
-const dataKeyOf = (scope: Scope, id: string): WrappedKey => ({ kind: 'data', id, scope })
+const dataKeyOf = (scope: Scope, id: string): DataKeyAt => ({ kind: 'data', id, scope })

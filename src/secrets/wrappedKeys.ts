@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers'
-import { isAppError } from '../errors.ts'
+import { AppError, isAppError } from '../errors.ts'
 import { Turns } from '../loops/turns.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import { type MasterKeys, wrappedBy } from './masterKeys.ts'
@@ -18,15 +18,27 @@ export interface Scope {
   readonly project_id?: string | undefined
 }
 
-/** A wrapped key, as the key of its blob names it. */
-export type WrappedKey =
-  | { readonly kind: 'root'; readonly id: string }
-  | { readonly kind: 'data'; readonly id: string; readonly scope: Scope }
+/** A wrapped data key, as the key of its blob names it. */
+export interface DataKeyAt {
+  readonly kind: 'data'
+  readonly id: string
+  readonly scope: Scope
+}
+
+export type WrappedKey = { readonly kind: 'root'; readonly id: string } | DataKeyAt
 
 export const blobOf = (key: WrappedKey): string =>
   key.kind === 'root'
     ? `${FOLDER}${ROOT}/${key.id}`
     : `${FOLDER}${key.scope.env_id}/${key.scope.project_id ?? OF_ENV}/${key.id}`
+
+/** The error for a key that is in the log, and that nothing destroyed. A caller that tries again gets it when it is restored. */
+export const lostKey = (key: WrappedKey, state: 'missing' | 'damaged', cause?: unknown): AppError =>
+  new AppError(
+    'unavailable',
+    `The ${key.kind} key ${blobOf(key)} is ${state} in the blobs; restore it from a backup`,
+    { cause },
+  )
 
 const keyAt = (blob: string): WrappedKey | null => {
   const [env_id, project_id, id] = blob.slice(FOLDER.length).split('/')
@@ -74,9 +86,19 @@ export class WrappedKeys {
     await this.#blobs.put(blobOf(key), this.#wrap(key, by, bytes))
   }
 
-  /** Rejects with `not_found` when the key was removed, and with `unavailable` without its master key. */
+  /**
+   * Rejects with `not_found` when the key was removed, and with `unavailable` without its master key, or for a data key
+   * that is damaged.
+   */
   async get(key: WrappedKey): Promise<Buffer> {
-    return this.#masterKeys.unwrap(boundTo(key), await text(await this.#blobs.get(blobOf(key))))
+    const wrapped = await text(await this.#blobs.get(blobOf(key)))
+    try {
+      if (wrappedBy(wrapped) !== '') return this.#masterKeys.unwrap(boundTo(key), wrapped)
+    } catch (error) {
+      if (isAppError(error) || key.kind === 'root') throw error
+      throw lostKey(key, 'damaged', error)
+    }
+    throw lostKey(key, 'damaged')
   }
 
   /** Wraps a key with the current master key. A removal waits meanwhile, because the key would come back. */

@@ -188,6 +188,29 @@ keys(
   },
 )
 
+keys('that is missing or damaged in the blobs is not taken for a destroyed one', async ({ node, blobs }) => {
+  for (const project of [undefined, 'p1']) {
+    const sealed = await node().keyring.seal('env', 'p', 'x', project)
+    const id = sealed.split('.')[1]
+    const blob = `keys/env/${project ?? 'env'}/${id}`
+    const wrapped = Buffer.concat(await Array.fromAsync(await blobs.get(blob)))
+    for (const bytes of [null, Buffer.alloc(0), wrapped.subarray(0, -4)]) {
+      await (bytes ? blobs.put(blob, bytes) : blobs.remove(blob))
+      for (const use of [
+        () => node().keyring.unseal('env', 'p', sealed, project),
+        () => node().keyring.seal('env', 'p', 'y', project),
+      ]) {
+        const error = await throws(use())
+        assert.ok(isAppError(error, 'unavailable'), String(error))
+        const state = bytes ? 'damaged' : 'missing'
+        assert.is(error.message, `The data key ${blob} is ${state} in the blobs; restore it from a backup`)
+      }
+    }
+    await blobs.put(blob, wrapped)
+    assert.is(await node().keyring.unseal('env', 'p', sealed, project), 'x')
+  }
+})
+
 keys('of an environment destroyed take those of its projects with them', async ({ node, blobs }) => {
   const { keyring, dataKeys } = node()
   const sealed = [
