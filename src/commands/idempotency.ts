@@ -63,8 +63,8 @@ type Work<T> = (newId: NewId, stream_id: string | undefined) => Promise<T>
  * Does the work of a request once for its `Idempotency-Key`, across nodes and restarts.
  * K1: the node that appends the claim does the work; every other caller waits for the answer or gets `conflict`.
  * K2: an answer is stored before any caller gets it (I1), unless the plan has no room for a large one.
- * K3: when the holder of a claim dies, or its answer was not stored, the next one works with the same ids, so a repeated
- * command is a no-op.
+ * K3: when the holder of a claim dies, or its answer was not stored or was erased, the next one works with the same ids, so a
+ * repeated command is a no-op.
  */
 export class Idempotency {
   readonly #deps: Deps
@@ -120,8 +120,12 @@ export class Idempotency {
         state,
         revision,
       }))
-      if (state.status === 'answered')
-        return { value: (await this.#kept(stream, state.revision, cause.env_id)) as T, replayed: true }
+      if (state.status === 'answered') {
+        const kept = await this.#kept(stream, state.revision, cause.env_id)
+        if (kept) return { value: kept.value as T, replayed: true }
+        gone = state.attempt
+        continue
+      }
       gone = state.status === 'claimed' && this.#isGone(stream, state) ? state.attempt : undefined
       if (gone !== undefined || state.status !== 'claimed') continue
       const left = deadline - clock.monotonic()
@@ -191,13 +195,19 @@ export class Idempotency {
     return holder === this.#deps.holder ? !this.#working.has(stream) : this.#deps.isGone(holder)
   }
 
-  async #kept(stream: string, revision: number, env_id: string): Promise<unknown> {
+  /** Resolves with null if the answer was erased with the secrets of its environment. */
+  async #kept(stream: string, revision: number, env_id: string): Promise<{ readonly value: unknown } | null> {
     const { store, payloads, keyring } = this.#deps
     const event = (await readFact(store, stream, revision))?.event
     if (event?.type !== 'RequestAnswered')
       throw new AppError('internal_server_error', `Expected the answer of a request at ${stream} ${revision}`)
-    const text = await payloads.load(payloadOf('sealed', event))
-    return JSON.parse(await keyring.unseal(env_id, stream, text as string))
+    const sealed = (await payloads.load(payloadOf('sealed', event))) as string
+    try {
+      return { value: JSON.parse(await keyring.unseal(env_id, stream, sealed)) as unknown }
+    } catch (error) {
+      if (isAppError(error, 'not_found')) return null
+      throw error
+    }
   }
 
   /** Resolves when a fact was appended after the revision, at the latest after `ms`. */

@@ -35,7 +35,7 @@ export type RequestCommand =
       readonly until: string
       /** The stream of the run that uses the key; a claim that continues an earlier one keeps that of the first. */
       readonly stream_id?: string | undefined
-      /** An attempt whose holder is known to be dead: this claim replaces it. */
+      /** An attempt whose holder is known to be dead, or whose answer was erased: this claim replaces it. */
       readonly gone?: number | undefined
     }
   | {
@@ -74,8 +74,7 @@ export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
         if (state.status === 'free') return claimed(command, 1)
         if (state.until <= now) return claimed(command, state.attempt + 1)
         if (state.fingerprint !== fingerprint) throw reusedKey(keyName)
-        if (state.status === 'released' || (state.status === 'claimed' && state.attempt === gone))
-          return claimed(state, state.attempt + 1)
+        if (state.status === 'released' || state.attempt === gone) return claimed(state, state.attempt + 1)
         return []
       }
       case 'AnswerRequest':

@@ -21,6 +21,7 @@ interface Context {
   store: EventStore
   /** The replies in the blobs. */
   kept: () => Promise<number>
+  dataKeys: DataKeys
   /** Another process on the same event store. */
   node(
     holder: string,
@@ -39,8 +40,9 @@ nodes.before.each(async (context) => {
   const masterKey = new Uint8Array(32)
   const keys = openAggregates(store).dataKeys
   const wrapped = new WrappedKeys(blobs, new MasterKeys([masterKey]))
-  const keyring = new Keyring(masterKey, new DataKeys({ keys, wrapped }))
-  context.store = store
+  const dataKeys = new DataKeys({ keys, wrapped })
+  const keyring = new Keyring(masterKey, dataKeys)
+  Object.assign(context, { store, dataKeys })
   context.kept = async () => (await Array.fromAsync(blobs.list('replies/'))).length
   context.node = (holder, isGone = () => false, waitMs = 60_000, quotas = { dataFor: anyRoom }) =>
     new Idempotency({
@@ -102,6 +104,20 @@ nodes(
     assert.ok((await small()).replayed)
   },
 )
+
+nodes('whose answer was erased are worked on again with the same ids', async ({ node, dataKeys }) => {
+  const ask = (holder: string) => node(holder).once(asked(), async (ids) => ({ id: ids('thing') }))
+  const { value } = await ask('a')
+  await dataKeys.destroy({ env_id: 'env' }, { final: false }, { correlation_id: 'c' })
+  assert.is(await codeOf(node('b').once(asked({ n: 2 }), never)), 'idempotency_key_reused')
+  const again = await Promise.all([ask('a'), ask('b'), ask('b')])
+  assert.equal(
+    again.map((each) => each.value),
+    [value, value, value],
+  )
+  assert.is(again.filter(({ replayed }) => !replayed).length, 1)
+  assert.equal(await node('c').once(asked(), never), { value, replayed: true })
+})
 
 nodes('are answered by a node that has not seen the first request', async ({ node }) => {
   await node('a').once(asked(), async () => 'answer')

@@ -74,6 +74,14 @@ keys('is not answered by an attempt that was taken over', () =>
   given(claimed(), claimed(2)).when(answer(1)).then(),
 )
 keys('is not claimed again once it is answered', () => given(claimed(), answered).when(claim()).then())
+keys('is claimed again, under the same claim, when its answer was erased', () => {
+  given(claimed(), answered)
+    .when(claim({ gone: 1 }))
+    .then(claimed(2, { holder: 'b' }))
+  given(claimed(), answered, claimed(2, { holder: 'c' }))
+    .when(claim({ gone: 1 }))
+    .then()
+})
 keys('is claimed again, under the same claim, when there was no answer to keep', () => {
   given(claimed()).when({ type: 'ReleaseRequest', attempt: 1 }).then(released)
   given(claimed(), released)
