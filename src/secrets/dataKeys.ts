@@ -32,7 +32,7 @@ export class DataKeys {
   readonly #unwrapped = new BoundedMap<string, DataKey>(KNOWN)
   /** Only for environments: projects seal rarely, and must not use a key that was just destroyed. */
   readonly #current = new BoundedMap<string, DataKey>(KNOWN)
-  /** Counts the destructions, so that a key whose unwrapping began before one is not cached after it. */
+  /** Counts the rotations and destructions, so that a key whose reading began before one is not cached after it. */
   #generation = 0
 
   constructor({ keys, wrapped }: { keys: Aggregates['dataKeys']; wrapped: WrappedKeys }) {
@@ -81,7 +81,7 @@ export class DataKeys {
   /** Creates a new current key and resolves with its id. Older texts are unsealed with their former keys. */
   async rotate(scope: Scope, cause?: Cause): Promise<string> {
     const added = await this.#add(scope, await this.#currentId(scope), cause)
-    this.#current.delete(scope.env_id)
+    this.#replaced(scope.env_id)
     return (added ?? (await this.current(scope))).id
   }
 
@@ -119,7 +119,7 @@ export class DataKeys {
     for await (const { events } of store.subscribe({ after, types, signal })) {
       for (const fact of events) {
         if (fact.event.type === 'DataKeysDestroyed') this.#forget()
-        else this.#current.delete(envIdOf(fact))
+        else this.#replaced(envIdOf(fact))
       }
     }
   }
@@ -142,6 +142,11 @@ export class DataKeys {
       streamOf.dataKeys(idOf(scope)),
       ({ closed, destroyed }) => closed || destroyed.includes(key_id),
     )
+  }
+
+  #replaced(env_id: string): void {
+    this.#generation++
+    this.#current.delete(env_id)
   }
 
   #forget(): void {

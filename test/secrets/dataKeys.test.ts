@@ -159,6 +159,42 @@ keys('can still unseal after its rotation, and seals no more', async ({ node }) 
   assert.is(await node().keyring.unseal('env', 'p', before), 'old')
 })
 
+for (const by of ['this', 'another'] as const)
+  keys(`that is read while ${by} node rotates it seals no more`, async ({ node, store, blobs }) => {
+    await node().keyring.seal('env', 'p', 'x')
+    const [watches, reads] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const isSeen = Promise.withResolvers<void>()
+    const watched = forwarding(store, {
+      async *subscribe(options) {
+        watches.resolve()
+        for await (const batch of store.subscribe(options)) {
+          yield batch
+          if (batch.events.length > 0) isSeen.resolve()
+        }
+      },
+    })
+    const slow: Blobs = {
+      ...blobs,
+      async get(...args) {
+        reads.resolve()
+        await isSeen.promise
+        return blobs.get(...args)
+      },
+    }
+    const mine = dataKeysOn(store, slow)
+    const stop = new AbortController()
+    const watching = mine.watch(watched, stop.signal)
+    await watches.promise
+    const before = mine.current({ env_id: 'env' })
+    await reads.promise
+    const rotating = by === 'this' ? mine : node().dataKeys
+    const next = await rotating.rotate({ env_id: 'env' }, { ...cause, env_id: 'env' })
+    await before
+    assert.is((await mine.current({ env_id: 'env' })).id, next)
+    stop.abort()
+    await watching.catch(() => {})
+  })
+
 keys('rotated by another node seals no more', async ({ node, store }) => {
   const [mine, other] = [node(), node()]
   const stop = new AbortController()
