@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { Locator } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
 import { call, deploy, publish, type Run } from '../support/build.ts'
@@ -18,6 +19,7 @@ const FILES = {
     })
     export const large = (bytes: number) => ({ text: 'x'.repeat(bytes), last: 'the end' })
     export const hello = (name: string) => 'Hello ' + name
+    export const paged = () => null
   `,
 }
 
@@ -84,6 +86,21 @@ story(`${MANY} runs are cancelled together after a preview`, async ({ chromium, 
   await page.getByText(`Cancelled ${MANY} runs.`).waitFor({ timeout: 60_000 })
   await page.getByText('No run matches these filters.').waitFor()
   assert.is((await api.page('/runs?fn=orders/lost&status=cancelled')).pagination.total, MANY)
+})
+
+story('an older page counts and selects the runs from there on', async ({ chromium, server }) => {
+  const { api } = server
+  for (let sent = 0; sent < 60; sent += 20)
+    await Promise.all(Array.from({ length: 20 }, () => call(api, 'orders/paged')))
+  const { page } = await openDashboard(chromium, server, { path: '/runs?fn=orders/paged' })
+  await page.getByText('60 in the list', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Older' }).click()
+  await page.getByText('10 from here on', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Select all 10 from here on' }).click()
+  await page.getByText('10 selected').waitFor()
+  const isSelected = (row: Locator) => row.getByRole('checkbox').isChecked()
+  const rows = await page.locator('tbody tr').all()
+  assert.equal(await Promise.all(rows.map(isSelected)), Array<boolean>(10).fill(true))
 })
 
 story(

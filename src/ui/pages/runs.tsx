@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { Run } from '../../client/index.ts'
+import type { Pagination, Run } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
 import { useRefresh } from '../frame/live.ts'
 import { useLoaded } from '../frame/load.ts'
@@ -15,10 +15,10 @@ const PAGE = 50
 
 /** The runs of the environment. The URL has the filters and the position in the list. */
 export const Runs = () => {
-  const filters = runFilters()
   const cursor = param('cursor')
+  const asked = { ...runFilters(), ...(cursor && { before: cursor }) }
   const page = useLoaded(
-    (signal) => api.runs.list({ ...filters, ...(cursor && { before: cursor }), limit: PAGE, signal }),
+    (signal) => api.runs.list({ ...asked, limit: PAGE, signal }),
     [query.value.toString()],
   )
   useRefresh(['run:', 'event:handled'], () => {
@@ -36,13 +36,15 @@ export const Runs = () => {
     <>
       <div class="heading">
         <h1>Runs</h1>
-        {page.data && <Total pagination={page.data.pagination} />}
+        {page.data && <Total pagination={page.data.pagination} place={placeOf(cursor)} />}
       </div>
       <FilterBar />
       <Scopes />
       <BulkActions
         picked={picked.value}
-        matching={page.data?.pagination.total ?? 0}
+        asked={asked}
+        matching={page.data?.pagination}
+        place={placeOf(cursor)}
         onPick={(runs) => (picked.value = new Map(runs.map((run) => [run.run_id, run])))}
         onDone={(runs) => {
           const done = new Set(runs.map(({ run_id }) => run_id))
@@ -98,14 +100,19 @@ const COLUMNS: readonly Column<Run>[] = [
   { name: 'Run', isShort: true, cell: (run) => <code title={run.run_id}>{shortId(run.run_id)}</code> },
 ]
 
+/** The runs that a page counts: those of the list, or the rest of it. */
+const placeOf = (cursor: string): string => (cursor === '' ? 'in the list' : 'from here on')
+
 const Total = ({
   pagination: { total, searched_to },
+  place,
 }: {
-  readonly pagination: { total: number; searched_to?: string }
+  readonly pagination: Pagination
+  readonly place: string
 }) => (
   <span class="hint" aria-live="polite">
     {searched_to === undefined
-      ? `${total.toLocaleString('en')} in the list`
+      ? `${total.toLocaleString('en')} ${place}`
       : `${total.toLocaleString('en')} found so far`}
   </span>
 )

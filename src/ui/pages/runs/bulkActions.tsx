@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { type Run, type RunStatus, ServiceError } from '../../../client/index.ts'
+import { type Pagination, type Run, type RunStatus, ServiceError } from '../../../client/index.ts'
 import { randomKey } from '../../../client/randomKey.ts'
 import { isTransient } from '../../../client/transport.ts'
 import { api, textOf } from '../../frame/api.ts'
@@ -11,7 +11,6 @@ import { linkTo } from '../../frame/router.ts'
 import { Action } from '../../parts/action.tsx'
 import { Button } from '../../parts/button.tsx'
 import { Status, countText } from '../../parts/texts.tsx'
-import { runFilters } from './filterBar.tsx'
 
 /** The runs that one action can change. */
 const MOST = 1000
@@ -20,7 +19,12 @@ const NAMED = 8
 
 interface Props {
   readonly picked: ReadonlyMap<string, Run>
-  readonly matching: number
+  /** The query of the page. */
+  readonly asked: Readonly<Record<string, string>>
+  /** What the page says of the runs that match; undefined until it is loaded. */
+  readonly matching: Pick<Pagination, 'total' | 'searched_to'> | undefined
+  /** Where they are, in words. */
+  readonly place: string
   readonly onPick: (runs: readonly Run[]) => void
   /** Receives the runs that no longer have to be selected. */
   readonly onDone: (runs: readonly Run[]) => void
@@ -30,8 +34,14 @@ interface Props {
 export const canCancel = ({ status }: Pick<Run, 'status'>): boolean =>
   status === 'running' || status === 'pending_retry'
 
+/** A search that has not looked at all runs does not know their number. */
+const numberText = ({ total, searched_to }: NonNullable<Props['matching']>): string =>
+  searched_to === undefined && total <= MOST
+    ? `all ${total.toLocaleString('en')}`
+    : `up to ${MOST.toLocaleString('en')}`
+
 /** Replays or cancels the selected runs, after a preview of them. */
-export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
+export const BulkActions = ({ picked, asked, matching, place, onPick, onDone }: Props) => {
   const done = useSignal(0)
   /** The keys of the requests whose outcome is unknown. They outlast the dialog: a later opening must not do again what was done. */
   const keys = useRef(new Map<string, string>())
@@ -43,7 +53,7 @@ export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
     isPicking.value = true
     try {
       const found: Run[] = []
-      for await (const run of api.runs.all(runFilters())) {
+      for await (const run of api.runs.all(asked)) {
         found.push(run)
         if (found.length === MOST) break
       }
@@ -92,11 +102,9 @@ export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
   return (
     <div class="toolbar" role="toolbar" aria-label="Selected runs">
       <span aria-live="polite">{runs.length === 0 ? 'No run is selected' : `${runs.length} selected`}</span>
-      {matching > 0 && (
+      {matching && matching.total > 0 && (
         <Button class="plain" isOff={isPicking.value} onClick={() => void pickMatching()}>
-          {isPicking.value
-            ? 'Selecting…'
-            : `Select all ${Math.min(matching, MOST).toLocaleString('en')} in the list`}
+          {isPicking.value ? 'Selecting…' : `Select ${numberText(matching)} ${place}`}
         </Button>
       )}
       {runs.length > 0 && (
