@@ -3,6 +3,7 @@ import { publish } from '../support/build.ts'
 import { openDashboard, operatorTokenOf, signInAsOperator } from '../support/openDashboard.ts'
 import { openApi } from '../support/http.ts'
 import { stories } from '../support/stories.ts'
+import { until } from '../support/until.ts'
 
 /** Enough events that a rebuild takes longer than a look at it. */
 const MANY = 600
@@ -95,6 +96,32 @@ story('a customer is created with an environment and a key, and their plan is ch
     .first()
     .waitFor()
   assert.is(await page.getByRole('row').count(), 2)
+})
+
+story('the environments of an organization have pages of their own', async ({ chromium, server }) => {
+  const token = operatorTokenOf(server)
+  const own = openApi(server.url, token)
+  const to = (path: string) => `${server.url}/operator${path}`
+  await own.post(to('/orgs'), { slug: 'large', plan: 'free' })
+  for (let n = 1; n <= 101; n++) await own.post(to('/orgs/large/envs'), { name: `customer-${n}` })
+  const { page } = await openDashboard(chromium, server, {
+    token,
+    path: '/operator?section=organizations&org=large',
+  })
+  const envs = page.getByRole('region', { name: 'Environments of large' }).first()
+  await envs.getByRole('cell', { name: 'customer-101', exact: true }).waitFor()
+  const last = envs.getByRole('row', { name: /^customer-1 / })
+  while (await envs.getByRole('button', { name: 'Next' }).isEnabled()) {
+    const range = await envs.getByText(/ of 101$/).innerText()
+    await envs.getByRole('button', { name: 'Next' }).click()
+    await until(async () => (await envs.getByText(/ of 101$/).innerText()) !== range)
+  }
+  await last.waitFor()
+  await last.getByRole('link', { name: 'Show API keys' }).click()
+  await page.getByRole('heading', { name: 'API keys of the environment' }).waitFor()
+  await last.waitFor()
+  const orgs = page.getByRole('region', { name: 'Organizations, the newest first' })
+  await orgs.getByRole('link', { name: 'large', exact: true }).waitFor()
 })
 
 story('an API key, its environment and its organization are deleted', async ({ chromium, server }) => {

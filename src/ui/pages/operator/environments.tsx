@@ -5,6 +5,7 @@ import { useLoaded } from '../../frame/load.ts'
 import { linkTo, param, setQuery } from '../../frame/router.ts'
 import { Action } from '../../parts/action.tsx'
 import { TextField } from '../../parts/fields.tsx'
+import { offsetOf, PAGE } from '../../parts/pager.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Empty } from '../../parts/texts.tsx'
@@ -12,18 +13,25 @@ import { useFields } from '../../parts/useFields.ts'
 import { ApiKeys } from '../keys/apiKeys.tsx'
 import { type Issued, IssuedToken } from '../keys/issuedToken.tsx'
 
+/** The list of organizations on the same page has another one. */
+const OFFSET = 'envs_offset'
+
+/** The page of the list of organizations. */
+export const placeOf = () => ({ section: 'organizations', offset: param('offset') })
+
 /** The environments of an organization; a chosen one with its API keys. */
 export const Environments = ({ org }: { readonly org: string }) => {
   const chosen = param('env')
+  const offset = offsetOf(OFFSET)
   const issued = useSignal<Issued | null>(null)
   const envs = useLoaded(
     (signal) =>
       ask<Page<Environment>>('GET /operator/orgs/{org}/envs', {
         path: { org },
-        query: { limit: 100 },
+        query: { limit: PAGE, offset },
         signal,
       }),
-    [org],
+    [org, offset],
   )
   const columns: readonly Column<Environment>[] = [
     { name: 'Environment', cell: ({ name, importing }) => (importing ? `${name} (importing)` : name) },
@@ -31,7 +39,9 @@ export const Environments = ({ org }: { readonly org: string }) => {
     {
       name: 'API keys',
       cell: ({ env_id }) => (
-        <a href={linkTo('/operator', { section: 'organizations', org, env: env_id })}>Show API keys</a>
+        <a href={linkTo('/operator', { ...placeOf(), org, env: env_id, [OFFSET]: param(OFFSET) })}>
+          Show API keys
+        </a>
       ),
     },
     { name: 'Actions', cell: (env) => <Delete of={env} onDone={envs.reload} /> },
@@ -44,6 +54,7 @@ export const Environments = ({ org }: { readonly org: string }) => {
       </div>
       <List
         of={envs}
+        offset={OFFSET}
         caption={`Environments of ${org}`}
         columns={columns}
         idOf={({ env_id }) => env_id}

@@ -10,7 +10,7 @@ import type { Column } from '../../parts/table.tsx'
 import { Empty, Time } from '../../parts/texts.tsx'
 import { useFields } from '../../parts/useFields.ts'
 import type { Org } from './org.ts'
-import { Environments } from './environments.tsx'
+import { Environments, placeOf } from './environments.tsx'
 import { ChangeOrg, DeleteOrg, PlanField } from './orgActions.tsx'
 import { Usage } from './usage.tsx'
 
@@ -27,7 +27,7 @@ export const Organizations = () => {
       name: 'Organization',
       cell: ({ slug }) => (
         <a
-          href={linkTo('/operator', { section: 'organizations', org: slug })}
+          href={linkTo('/operator', { ...placeOf(), org: slug })}
           aria-current={slug === chosen ? 'true' : undefined}
         >
           {slug}
