@@ -174,4 +174,26 @@ story('an attempt that was retried names the attempt that can be cancelled', asy
   await page.getByText('Cancel: The run has ended').waitFor()
 })
 
+story('a run leads to its project, although another one has its former name', async (context) => {
+  const { chromium, server } = context
+  const files = { 'renamed.js': 'export const own = () => 1' }
+  const { project_id } = await deploy(server.api, 'before', files)
+  const { run_id } = await call(server.api, 'renamed/own')
+  await server.api.patch('/projects/before', { name: 'after' })
+  await deploy(server.api, 'before', { 'other.js': 'export const foreign = () => 1' })
+  for (const [field, found] of [
+    ['Project', 'renamed/own'],
+    ['Build', 'Deployed'],
+  ] as const) {
+    const { page } = await openDashboard(chromium, server, { path: `/runs/${run_id}` })
+    await page.locator('dt', { hasText: field }).locator('+ dd').getByRole('link').click()
+    await page.waitForURL((url) => url.searchParams.get('project') === project_id)
+    await page.getByRole('table').getByText(found).waitFor()
+    await until(async () => (await page.getByLabel('Project').inputValue()) === 'after')
+  }
+  const { page } = await openDashboard(chromium, server, { path: `/runs?project=${project_id}` })
+  await page.getByRole('link', { name: 'renamed/own' }).waitFor()
+  await until(async () => (await page.getByLabel('Project').inputValue()) === 'after')
+})
+
 story.run()

@@ -95,7 +95,7 @@ const FactsOf = ({ run }: { readonly run: RunOf }) => (
           <code>{run.run_id}</code> <Copy text={run.run_id} />
         </>
       ),
-      Project: <a href={linkTo('/functions', { project: run.project_name })}>{run.project_name}</a>,
+      Project: <a href={linkTo('/functions', { project: run.project_id })}>{run.project_name}</a>,
       Type: run.run_type,
       Attempt: (
         <>
@@ -112,7 +112,7 @@ const FactsOf = ({ run }: { readonly run: RunOf }) => (
       'Next attempt': run.retried_by && <RunLink run_id={run.retried_by} />,
       'Replay of': run.replay_of && <RunLink run_id={run.replay_of} />,
       Stream: <a href={linkTo(`/streams/${run.stream_id}`)}>{run.stream_id}</a>,
-      Build: <a href={linkTo('/builds', { project: run.project_name })}>{run.build_id}</a>,
+      Build: <a href={linkTo('/builds', { project: run.project_id })}>{run.build_id}</a>,
     }}
   />
 )

@@ -25,6 +25,10 @@ export const useProjects = (): Loaded<readonly Project[]> =>
     return known.value
   }, [])
 
+/** The present name of a project that is given by its name or id. */
+export const nameOf = (given: string, { data }: Pick<Loaded<readonly Project[]>, 'data'>): string =>
+  data?.find(({ project_id }) => project_id === given)?.name ?? given
+
 /** Why the session cannot do something in a project; undefined if it can. A permission may have its name or its id. */
 export const refusalIn = (project: string, type: string, action: string): string | undefined => {
   const found = known.value.find(({ name, project_id }) => project === name || project === project_id)
@@ -74,7 +78,7 @@ export const ProjectPage = ({ name, content: Content }: PageProps) => {
 const Select = () => {
   const projects = useProjects()
   useReturn(projects.reload)
-  const chosen = param('project')
+  const chosen = nameOf(param('project'), projects)
   const names = projects.data?.map(({ name }) => name) ?? []
   const first = names[0]
   useEffect(() => {

@@ -4,7 +4,7 @@ import { may } from '../../frame/session.ts'
 import { Choice } from '../../parts/fields.tsx'
 import { Filters, isoOfField, TextFilter } from '../../parts/filters.tsx'
 import { Failure, STATUS_TEXTS } from '../../parts/texts.tsx'
-import { useProjects } from '../../parts/projectChoice.tsx'
+import { nameOf, useProjects } from '../../parts/projectChoice.tsx'
 
 const TYPES: readonly RunType[] = ['call', 'event', 'schedule', 'run', 'eval', 'repl']
 const PERIODS = {
@@ -91,25 +91,32 @@ interface ChoiceProps {
   readonly name: string
   readonly options: readonly (readonly [value: string, text: string])[]
   readonly anyText?: string
+  /** The chosen option, if the parameter has another name of it. */
+  readonly value?: string
 }
 
-const ChoiceFilter = ({ label, name, options, anyText = 'Any' }: ChoiceProps) => (
+const ChoiceFilter = ({ label, name, options, anyText = 'Any', value = param(name) }: ChoiceProps) => (
   <Choice
     label={label}
-    value={param(name)}
+    value={value}
     options={[['', anyText], ...options]}
-    onChange={(value) => setQuery({ [name]: value, cursor: '' })}
+    onChange={(next) => setQuery({ [name]: next, cursor: '' })}
   />
 )
 
 const ProjectChoice = () => {
   const projects = useProjects()
   const names = projects.data?.map(({ name }) => name) ?? []
-  const chosen = param('project')
+  const chosen = nameOf(param('project'), projects)
   if (chosen && !names.includes(chosen)) names.push(chosen)
   return (
     <>
-      <ChoiceFilter label="Project" name="project" options={names.map((name) => [name, name])} />
+      <ChoiceFilter
+        label="Project"
+        name="project"
+        value={chosen}
+        options={names.map((name) => [name, name])}
+      />
       {projects.error && <Failure error={projects.error} retry={projects.reload} />}
     </>
   )
