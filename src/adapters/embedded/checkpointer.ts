@@ -9,6 +9,12 @@ export interface Checkpointer {
   close(): Promise<void>
 }
 
+/**
+ * The thread needs 5 MB of the old generation to start. With less, V8 ends the whole process, so the limit has a margin. An
+ * unused part costs nothing.
+ */
+const resourceLimits = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 1 }
+
 /** What an operator preloads into the process (`NODE_OPTIONS`, `--import`) would exceed the small heap of the thread. */
 const withoutPreloads = { env: {}, execArgv: [] }
 
@@ -33,7 +39,7 @@ export const openCheckpointer = (): Checkpointer => {
     if (worker) return worker
     worker = new Worker(new URL('./checkpointerThread.js', import.meta.url), {
       ...withoutPreloads,
-      resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 },
+      resourceLimits,
     })
     worker.on('message', (file: string) => {
       waiting.get(file)?.()
