@@ -50,13 +50,16 @@ story('long names neither hide the columns beside them nor narrow them to letter
 
 story('characters that make one name look like another one are shown as escapes', async (context) => {
   const { api } = context.server
-  for (const path of ['\u202etxt.exe', 'in\u200bvoice', 'مرحبا', 'family-👨‍👩‍👧'])
+  const same = ['مرحبا', 'family-👨‍👩‍👧', 'heart-❤️', '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}']
+  const deceptive = ['\u202etxt.exe', 'in\u200bvoice', 'pay\u00adroll', 'bank\u3164', 'tax\u{e0041}']
+  for (const path of [...same, ...deceptive])
     await api.send('PUT', `/files/upload/${encodeURIComponent(path)}`, { body: Buffer.from('a') })
   const { page } = await openDashboard(context.chromium, context.server, { path: '/files' })
   const paths = page.locator('td[data-name=Path]')
-  await until(async () => (await paths.count()) === 4)
+  await until(async () => (await paths.count()) === 9)
   const shown = await paths.allTextContents()
-  assert.equal(shown.toSorted(), ['\\u202etxt.exe', 'family-👨‍👩‍👧', 'in\\u200bvoice', 'مرحبا'].toSorted())
+  const escapes = ['\\u202etxt.exe', 'in\\u200bvoice', 'pay\\u00adroll', 'bank\\u3164', 'tax\\udb40\\udc41']
+  assert.equal(shown.toSorted(), [...same, ...escapes].toSorted())
   const row = page.getByRole('row', { name: /txt\.exe/ })
   await row.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('dialog').getByText('Deletes \\u202etxt.exe.').waitFor()

@@ -2,13 +2,20 @@ import { type ComponentChildren, options, type VNode } from 'preact'
 
 /**
  * Characters that have no width, and those that turn the direction of the text around them. With them, one name looks like
- * another one: `\u202etxt.exe` reads as `exe.txt`. The joiners of words and emoji are not among them.
+ * another one: `\u202etxt.exe` reads as `exe.txt`. The joiners and variants of letters and emoji are not among them, nor the
+ * tags in a flag.
  */
-const DECEPTIVE = /[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g
+const DECEPTIVE =
+  /(?!\u200c|\u200d|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}])(?<!\u{1f3f4}[\u{e0020}-\u{e007e}]{0,6}(?=[\u{e0020}-\u{e007f}]))\p{Default_Ignorable_Code_Point}/gu
+
+const escaped = (one: string): string =>
+  Array.from(
+    { length: one.length },
+    (_, at) => `\\u${one.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('')
 
 /** In JSON, such as that of a field, the escape is the same value. */
-export const visible = (text: string): string =>
-  text.replace(DECEPTIVE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+export const visible = (text: string): string => text.replace(DECEPTIVE, escaped)
 
 const visibleIn = (child: ComponentChildren): ComponentChildren => {
   if (typeof child === 'string') return visible(child)
