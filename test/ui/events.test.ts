@@ -140,6 +140,20 @@ story('the functions of all projects are listed with the progress', async ({ chr
   assert.equal(errors, [])
 })
 
+story('an event with more runs than its page lists leads to all of them', async ({ chromium, server }) => {
+  const many = Array.from(
+    { length: 101 },
+    (_, n) => `export const g${n} = fn({ 'on-event': 'all' }, () => 1)`,
+  )
+  await deploy(server.api, 'all', { 'g.js': `import { fn } from 'svc'\n${many.join('\n')}` })
+  const { event_id } = await publish(server.api, 'all')
+  const of = `/runs?event=${event_id}&status=succeeded`
+  await until(async () => (await server.api.page(of)).pagination.total === 101, { timeoutMs: 60_000 })
+  const { page } = await openDashboard(chromium, server, { path: `/events?event=${event_id}` })
+  await page.getByRole('link', { name: 'All runs of the event' }).click()
+  await page.getByText('101 in the list', { exact: true }).waitFor()
+})
+
 story('an event that does not exist is explained', async ({ chromium, server }) => {
   const { page } = await openDashboard(chromium, server, { path: `/events?event=${newId()}` })
   await page.getByText('There is no event').waitFor()

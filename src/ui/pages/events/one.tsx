@@ -48,8 +48,11 @@ const Details = ({ event }: { readonly event: Event }) => (
   </>
 )
 
+/** The runs that the page lists, at most. */
+const MOST = 100
+
 const Runs = ({ event_id }: { readonly event_id: string }) => {
-  const runs = useLoaded((signal) => api.events.runs(event_id, { limit: 100, signal }), [event_id])
+  const runs = useLoaded((signal) => api.events.runs(event_id, { limit: MOST, signal }), [event_id])
   useRefresh(['run:', 'event:handled'], runs.reload)
   return (
     <section aria-labelledby="runs">
@@ -61,6 +64,12 @@ const Runs = ({ event_id }: { readonly event_id: string }) => {
         idOf={({ run_id }) => run_id}
         empty={<p class="hint">It started no run.</p>}
       />
+      {runs.data?.pagination.has_more && (
+        <p class="hint">
+          The newest {MOST} are listed.{' '}
+          <a href={linkTo('/runs', { event: event_id })}>All runs of the event</a>
+        </p>
+      )}
     </section>
   )
 }
