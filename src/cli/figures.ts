@@ -16,7 +16,7 @@ export const bytes = (value: number): string => {
 
 export const duration = (ms: number): string => {
   const seconds = Math.round(ms / 1000)
-  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (Math.round(ms) < 1000) return `${Math.round(ms)} ms`
   if (seconds < 60) return `${seconds} s`
   const minutes = Math.floor(seconds / 60)
   if (minutes < 60) return `${minutes} min ${seconds % 60} s`

@@ -33,14 +33,6 @@ export const Time = ({ at }: { readonly at: string | null | undefined }) =>
     <span class="hint">–</span>
   )
 
-/** A duration in milliseconds for people. */
-export const durationText = (ms: number): string => {
-  if (ms < 1000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`
-  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`
-}
-
 /** A number of things for people. */
 export const countText = (count: number, one: string): string =>
   `${count.toLocaleString('en')} ${count === 1 ? one : `${one}s`}`

@@ -4,7 +4,8 @@ import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
 import { Shown } from '../../parts/shown.tsx'
-import { durationText, countText } from '../../parts/texts.tsx'
+import { durationText } from '../../parts/durationText.ts'
+import { countText } from '../../parts/texts.tsx'
 
 /** The shortest time between two reloads: a page has twenty of these. */
 const REST_MS = 5000

@@ -5,7 +5,8 @@ import { Button } from '../../parts/button.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Shown } from '../../parts/shown.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { durationText, Time } from '../../parts/texts.tsx'
+import { durationText } from '../../parts/durationText.ts'
+import { Time } from '../../parts/texts.tsx'
 import { Nodes } from './nodes.tsx'
 
 interface Engine {

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { RunSeries } from '../../../client/index.ts'
 import { type Column, Table } from '../../parts/table.tsx'
-import { durationText } from '../../parts/texts.tsx'
+import { durationText } from '../../parts/durationText.ts'
 import { Chart, type Line } from './chart.tsx'
 
 type Point = RunSeries['points'][number]

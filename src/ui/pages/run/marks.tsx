@@ -1,4 +1,4 @@
-import { durationText } from '../../parts/texts.tsx'
+import { durationText } from '../../parts/durationText.ts'
 import type { Datum, LeftOut } from './emittedData.ts'
 
 /** The places on the time axis; data at one place share a mark, so that any number of them is one shape. */

@@ -1,4 +1,4 @@
-import { durationText } from '../../parts/texts.tsx'
+import { durationText } from '../../parts/durationText.ts'
 import type { Datum } from './emittedData.ts'
 
 interface Props {
