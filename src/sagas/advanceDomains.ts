@@ -45,6 +45,8 @@ export type DomainInput =
   | { readonly type: 'unmoved'; readonly doc: DomainDoc }
   /** The result of an order could not be stored. */
   | { readonly type: 'unordered'; readonly doc: DomainDoc }
+  /** The alarm of an order rang before its time: the clock was set back, or the domain has changed meanwhile. */
+  | { readonly type: 'early'; readonly doc: DomainDoc }
 
 /** The times of the latest orders by organization, milliseconds since 1970; the oldest first. */
 type Orders = ReadonlyMap<string, readonly number[]>
@@ -103,6 +105,12 @@ export const advanceDomainsCore = (times: Times): SagaCore<Orders, DomainInput, 
           state,
           steps: [{ do: 'setAlarm', key: orderKey(input.doc), at, input: due('issue', input.doc) }],
         }
+      }
+      case 'early': {
+        const { doc } = input
+        const at = issueTimeOf(doc, now, times)
+        if (at === null) return { state, steps: [] }
+        return { state, steps: [{ do: 'setAlarm', key: orderKey(doc), at, input: due('issue', doc) }] }
       }
       case 'gone':
         return {
@@ -185,12 +193,15 @@ export const advanceDomains = (deps: Deps): Saga<Orders, DomainInput, Work> => {
   const { certificates, checkMs, domainRecheckMs: recheckMs, logger } = deps
   const places = new FairPlaces(PLACES)
   const times = { checkMs, recheckMs, issues: certificates !== null }
+  let ended: AbortSignal | undefined
   /** Orders a certificate, unless the domain has changed since its order was due. */
-  const order = async ({ domain_id }: DomainDoc): Promise<void> => {
+  const order = async ({ domain_id }: DomainDoc): Promise<DomainInput | undefined> => {
     const doc = await deps.views.domains.get(domain_id)
+    if (!certificates || !doc) return undefined
     const now = clock.now()
-    if (certificates && doc && (issueTimeOf(doc, now, times) ?? Infinity) <= now)
-      await issueCertificate({ ...deps, certificates }, doc)
+    if ((issueTimeOf(doc, now, times) ?? Infinity) > now) return { type: 'early', doc }
+    await issueCertificate({ ...deps, certificates }, doc)
+    return undefined // the next input comes from its fact
   }
   return {
     name: 'advanceDomains',
@@ -198,6 +209,7 @@ export const advanceDomains = (deps: Deps): Saga<Orders, DomainInput, Work> => {
 
     async *inputs(signal) {
       const { store, views } = deps
+      ended = signal // an order that still waits for a place is the one of the next holder
       const from = await views.completeTo('domains', signal)
       if (signal.aborted) return
       for await (const doc of views.domains.scan()) yield { type: 'changed', doc }
@@ -216,10 +228,9 @@ export const advanceDomains = (deps: Deps): Saga<Orders, DomainInput, Work> => {
 
     async carryOut({ task, doc }) {
       if (task === 'issue') {
-        await places.take(doc.org_id)
+        await places.take(doc.org_id, ended)
         try {
-          await order(doc)
-          return undefined // the next input comes from its fact
+          return await order(doc)
         } catch (error) {
           if (!isRetryable(error)) throw error
           logger.warn('The result of an order for a certificate could not be stored', fieldsOf(doc, error))

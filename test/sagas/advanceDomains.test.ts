@@ -10,6 +10,7 @@ import { advanceDomains, advanceDomainsCore } from '../../src/sagas/advanceDomai
 import { openCommands } from '../commands/openCommands.ts'
 import type { Certificates } from '../../src/ports/certificates.ts'
 import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
 import { reacting } from './reacting.ts'
 
 const CHECK_MS = 5000
@@ -51,7 +52,7 @@ const order = (doc: DomainDoc, at: number) =>
     at,
     input: { type: 'due', work: { task: 'issue', doc } },
   }) as const
-const when = (type: 'changed' | 'unmoved' | 'unordered', doc: DomainDoc, by = core) =>
+const when = (type: 'changed' | 'unmoved' | 'unordered' | 'early', doc: DomainDoc, by = core) =>
   reacting(by).given().when({ type, doc }).at(NOW)
 /** The id `d` has the offset 13. */
 const TURN = Math.floor(NOW / DAY) * DAY + DAY + 13
@@ -153,6 +154,12 @@ orders('that failed are repeated at the time that was stored', () => {
   const doc = domain('active', 0, { certificate, failure })
   when('changed', doc, issuing).then(drop, look(doc, TURN), order(doc, NOW + 7 * HOUR))
 })
+orders('whose alarm rang too early get another one', () => {
+  const failure = { count: 3, message: 'no', retry_at: isoOf(NOW + 7 * HOUR) }
+  const doc = domain('active', 0, { certificate, failure })
+  when('early', doc, issuing).then(order(doc, NOW + 7 * HOUR))
+  when('early', domain('deleting', 0, { certificate, is_proved: true }), issuing).then()
+})
 orders('whose result could not be stored are repeated after a pause', () => {
   const doc = domain('active')
   when('unordered', doc, issuing).then(order(doc, NOW + 30 * CHECK_MS))
@@ -195,8 +202,8 @@ claims.before(async (context) => {
 type Opened = Awaited<ReturnType<typeof openCommands>>
 
 /** Registers a domain whose time is over. */
-const registered = async ({ aggregates }: Opened): Promise<DomainDoc> => {
-  const doc = { ...domain('pending_validation', 7 * DAY + 1), domain_id: newId(), org_id: newId() }
+const registered = async ({ aggregates }: Opened, more: Partial<DomainDoc> = {}): Promise<DomainDoc> => {
+  const doc = { ...domain('pending_validation', 7 * DAY + 1), domain_id: newId(), org_id: newId(), ...more }
   const { domain_id, org_id, domain: name, validation_cname_name, validation_cname_value, env_id } = doc
   const proof = { validation_cname_name, validation_cname_value }
   const fact = { type: 'DomainRegistered', domain_id, org_id, domain: name, ...proof } as const
@@ -276,3 +283,67 @@ for (const [what, answer] of [
 
 claims.after(({ node }) => node.close())
 claims.run()
+
+const placed = suite<{ node: Opened }>('the orders of a saga')
+placed.before(async (context) => {
+  context.node = await openCommands()
+})
+
+/** Registers a domain and proves it. */
+const proved = async (node: Opened, more: Partial<DomainDoc> = {}): Promise<DomainDoc> => {
+  const doc = await registered(node, more)
+  const { domain_id, org_id, env_id } = doc
+  const cause = { env_id, correlation_id: newId() }
+  await node.aggregates.domains.handle(streamOf.domains(org_id), { type: 'ProveDomain', domain_id }, cause)
+  return { ...doc, is_proved: true }
+}
+
+placed('that come too early because the clock was set back are reported', async ({ node }) => {
+  const doc = await proved(node)
+  const { domain_id, org_id, env_id } = doc
+  const fail = {
+    type: 'FailCertificate',
+    domain_id,
+    message: 'no',
+    retry_at: isoOf(Date.now() + DAY),
+  } as const
+  const cause = { env_id, correlation_id: newId() }
+  await node.aggregates.domains.handle(streamOf.domains(org_id), fail, cause)
+  await node.views.settled('domains')
+  const saga = sagaOf(node, doc, 'found', certificates)
+  const next = await saga.carryOut({ task: 'issue', doc })
+  assert.is(next?.type, 'early')
+  assert.is(next?.type === 'early' && next.doc.failure?.retry_at, fail.retry_at)
+})
+
+placed('that wait for a place end with the lease', async ({ node }) => {
+  const org_id = newId()
+  const docs: DomainDoc[] = []
+  for (let n = 0; n < 5; n++) docs.push(await proved(node, { org_id, domain: `h${n}.example` }))
+  await node.views.settled('domains')
+  const gate = Promise.withResolvers<never>()
+  const begun: string[] = []
+  const slow: Certificates = {
+    ...certificates,
+    issue: (domain) => {
+      begun.push(domain)
+      return gate.promise
+    },
+  }
+  const saga = sagaOf(node, docs[0] as DomainDoc, 'found', slow)
+  const lease = new AbortController()
+  await saga.inputs(lease.signal)[Symbol.asyncIterator]().next()
+  const carriedOut = docs.map((doc) => saga.carryOut({ task: 'issue', doc }))
+  await until(() => begun.length === 4)
+  lease.abort()
+  gate.reject(new AppError('unavailable', 'The authority is away'))
+  const results = await Promise.allSettled(carriedOut)
+  assert.equal(
+    results.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'fulfilled', 'fulfilled', 'rejected'],
+  )
+  assert.is(begun.length, 4)
+})
+
+placed.after(({ node }) => node.close())
+placed.run()
