@@ -193,7 +193,6 @@ export const advanceDomains = (deps: Deps): Saga<Orders, DomainInput, Work> => {
   const { certificates, checkMs, domainRecheckMs: recheckMs, logger } = deps
   const places = new FairPlaces(PLACES)
   const times = { checkMs, recheckMs, issues: certificates !== null }
-  let ended: AbortSignal | undefined
   /** Orders a certificate, unless the domain has changed since its order was due. */
   const order = async ({ domain_id }: DomainDoc): Promise<DomainInput | undefined> => {
     const doc = await deps.views.domains.get(domain_id)
@@ -209,7 +208,6 @@ export const advanceDomains = (deps: Deps): Saga<Orders, DomainInput, Work> => {
 
     async *inputs(signal) {
       const { store, views } = deps
-      ended = signal // an order that still waits for a place is the one of the next holder
       const from = await views.completeTo('domains', signal)
       if (signal.aborted) return
       for await (const doc of views.domains.scan()) yield { type: 'changed', doc }
@@ -226,9 +224,9 @@ export const advanceDomains = (deps: Deps): Saga<Orders, DomainInput, Work> => {
       }
     },
 
-    async carryOut({ task, doc }) {
+    async carryOut({ task, doc }, signal) {
       if (task === 'issue') {
-        await places.take(doc.org_id, ended)
+        await places.take(doc.org_id, signal) // an order that waits when the lease ends is the one of the next holder
         try {
           return await order(doc)
         } catch (error) {

@@ -85,7 +85,7 @@ export const runSaga = async <State, Input, Command>(
     let backoff: Backoff | undefined
     for (;;) {
       try {
-        const outcome = await saga.carryOut(command)
+        const outcome = await saga.carryOut(command, until)
         isAway = false
         return outcome
       } catch (error) {

@@ -31,8 +31,11 @@ export interface Saga<State = unknown, Input = unknown, Command = unknown> exten
   readonly name: string
   /** Yields the state in the read models, then further activity. It ends when the signal aborts. */
   inputs(signal: AbortSignal): AsyncIterable<Input>
-  /** Resolves with the input for the core, if any. A command that rejects with a retryable error is retried. */
-  carryOut(command: Command): Promise<Input | undefined>
+  /**
+   * Resolves with the input for the core, if any. A command that rejects with a retryable error is retried. `signal` aborts when
+   * the saga ends, which ignores the outcome.
+   */
+  carryOut(command: Command, signal: AbortSignal): Promise<Input | undefined>
   /** Returns the input for the core after a command failed without retry. The failure is already logged. */
   afterFailure?(command: Command): Input | undefined
 }

@@ -12,6 +12,7 @@ import type { Certificates } from '../../src/ports/certificates.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { reacting } from './reacting.ts'
+import { running } from './running.ts'
 
 const CHECK_MS = 5000
 const NOW = Date.parse('2026-05-01T10:00:00.000Z')
@@ -250,7 +251,7 @@ for (const [what, answer, left] of [
   claims(what, async ({ node }) => {
     const old = await registered(node)
     const saga = sagaOf(node, old, answer)
-    assert.is(await saga.carryOut({ task: 'check', doc: old }), undefined)
+    assert.is(await saga.carryOut({ task: 'check', doc: old }, running), undefined)
     assert.is(await statusOf(node, old), left)
   })
 
@@ -277,7 +278,7 @@ for (const [what, answer] of [
     const cause = { env_id, correlation_id: newId() }
     await node.aggregates.domains.handle(streamOf.domains(org_id), { type: 'ProveDomain', domain_id }, cause)
     const saga = sagaOf(node, old, answer, certificates)
-    await saga.carryOut({ task: 'check', doc: { ...old, is_proved: true } })
+    await saga.carryOut({ task: 'check', doc: { ...old, is_proved: true } }, running)
     assert.is(await statusOf(node, old), 'pending_validation')
   })
 
@@ -311,7 +312,7 @@ placed('that come too early because the clock was set back are reported', async 
   await node.aggregates.domains.handle(streamOf.domains(org_id), fail, cause)
   await node.views.settled('domains')
   const saga = sagaOf(node, doc, 'found', certificates)
-  const next = await saga.carryOut({ task: 'issue', doc })
+  const next = await saga.carryOut({ task: 'issue', doc }, running)
   assert.is(next?.type, 'early')
   assert.is(next?.type === 'early' && next.doc.failure?.retry_at, fail.retry_at)
 })
@@ -332,8 +333,7 @@ placed('that wait for a place end with the lease', async ({ node }) => {
   }
   const saga = sagaOf(node, docs[0] as DomainDoc, 'found', slow)
   const lease = new AbortController()
-  await saga.inputs(lease.signal)[Symbol.asyncIterator]().next()
-  const carriedOut = docs.map((doc) => saga.carryOut({ task: 'issue', doc }))
+  const carriedOut = docs.map((doc) => saga.carryOut({ task: 'issue', doc }, lease.signal))
   await until(() => begun.length === 4)
   lease.abort()
   gate.reject(new AppError('unavailable', 'The authority is away'))

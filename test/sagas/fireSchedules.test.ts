@@ -15,6 +15,7 @@ import { until } from '../support/until.ts'
 import { MortalNodes, nothingStored } from './mortalNodes.ts'
 import { type Node, openNode } from '../support/openNode.ts'
 import { MINUTE, HOUR, clockInMinute, everyMinute, deployed, requestedIn, tickOf, saga } from './schedules.ts'
+import { running } from './running.ts'
 
 const schedule = suite<{ node: Node }>('a schedule')
 schedule.before.each(async (context) => {
@@ -296,7 +297,7 @@ schedule('of an environment that is still being imported does not fire', async (
     if (input.type !== 'deployed') continue
     const [due] = input.schedules
     assert.ok(due)
-    if (due) assert.is((await carryOut({ schedule: due, at: clock.now() }))?.type, 'fired')
+    if (due) assert.is((await carryOut({ schedule: due, at: clock.now() }, running))?.type, 'fired')
     break
   }
   assert.equal(await requestedIn(node), [])
@@ -314,7 +315,7 @@ schedule('does not fire for the time before the end of an import', async ({ node
     assert.ok(schedule)
     if (!schedule) break
     for (const at of [imported - 1000, imported + 1000])
-      assert.is((await carryOut({ schedule, at }))?.type, 'fired')
+      assert.is((await carryOut({ schedule, at }, running))?.type, 'fired')
     const times = (await requestedIn(node)).map((asked) => Date.parse(tickOf(asked).scheduled_time))
     assert.equal(times, [imported + 1000])
     break

@@ -13,6 +13,7 @@ import { runSaga } from '../../src/sagas/runSaga.ts'
 import { type Node, openNode } from '../support/openNode.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
+import { running } from './running.ts'
 
 const MINUTE = 60_000
 const minutely: FunctionSpec = {
@@ -143,7 +144,7 @@ const runsOf = async (node: Node, late: DirectoryProject, at: number): Promise<n
   const project = projectWith([])
   const scheduled = { project, build: project.deployed, fn: minutely } as Schedule['scheduled']
   const one: Schedule = { schedule_id: newId(), ticks, since: now, scheduled }
-  const done = await carryOut({ schedule: one, at })
+  const done = await carryOut({ schedule: one, at }, running)
   assert.is(done?.type, 'fired')
   let runs = 0
   for await (const { events, caughtUp } of node.store.subscribe({ signal: node.signal })) {

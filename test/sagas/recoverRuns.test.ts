@@ -12,6 +12,7 @@ import { now, openNode, startRun } from '../support/openNode.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { reacting } from './reacting.ts'
+import { running } from './running.ts'
 
 const w = { worker_id: 'w', node: 'host/1' }
 const looked = (...dead: readonly (typeof w)[]) => ({ type: 'looked', dead }) as const
@@ -95,7 +96,7 @@ recovery('leaves a worker alone that was registered since its runs were found', 
   const saga = recoverRuns({ ...node, liveness, logger: silent })
   const start = { type: 'StartWorker', worker_id, node: 'host/1', now } as const
   await node.aggregates.workers.handle(streamOf.worker(worker_id), start, { correlation_id: worker_id })
-  await saga.carryOut({ worker_id, node: null })
+  await saga.carryOut({ worker_id, node: null }, running)
   assert.not.ok((await node.typesIn(run.stream_id)).includes('RunFailed'))
   await node.close()
 })
@@ -112,8 +113,8 @@ recovery('logs a lost worker once, and tries again later to end a run whose fact
   const liveness = { isLost: () => true, forget: async () => {} }
   const restarted = { ...node, aggregates: openAggregates(node.store), liveness, logger }
   const { carryOut } = recoverRuns(restarted)
-  assert.equal(await carryOut({ worker_id, node: 'host/1' }), { type: 'recovered', worker_id })
-  assert.equal(await carryOut({ worker_id, node: 'host/1' }), { type: 'failed', worker_id })
+  assert.equal(await carryOut({ worker_id, node: 'host/1' }, running), { type: 'recovered', worker_id })
+  assert.equal(await carryOut({ worker_id, node: 'host/1' }, running), { type: 'failed', worker_id })
   assert.equal(logged, [{ worker_id, node: 'host/1', runs_lost: 0 }])
   await node.close()
 })

@@ -8,6 +8,7 @@ import { plantEnv } from '../commands/plantEnv.ts'
 import { forwarding } from '../support/forwarding.ts'
 import { suite } from '../support/suite.ts'
 import { reacting } from './reacting.ts'
+import { running } from './running.ts'
 
 const HOUR = 3600_000
 const SWEEPS = ['expireCalls', 'forgetConsumers', 'deleteOrphanEnvs'] as const
@@ -41,8 +42,8 @@ sweep('records what the plans keep no longer before the store removes its facts'
     recorded.push((await Array.fromAsync(node.store.read(streamOf.calls(env_id)))).length)
   const store = forwarding(node.store, { scavenge })
   const { carryOut } = sweepTenants({ ...node.deps, store, logger: silent })
-  await carryOut({ sweep: 'expireCalls', now: clock.now() })
-  await carryOut({ sweep: 'forgetConsumers', now: clock.now() })
+  await carryOut({ sweep: 'expireCalls', now: clock.now() }, running)
+  await carryOut({ sweep: 'forgetConsumers', now: clock.now() }, running)
   assert.equal(recorded, [1])
   await node.close()
 })
@@ -53,10 +54,8 @@ sweep('deletes an environment that a deleted organization has', async () => {
   const { org_id = '' } = (await node.views.envs.get(env_id)) ?? {}
   const deletion = { type: 'DeleteOrg', org_id, env_ids: [] } as const
   await node.aggregates.orgs.handle(streamOf.org(org_id), deletion, { correlation_id: org_id })
-  await sweepTenants({ ...node.deps, logger: silent }).carryOut({
-    sweep: 'deleteOrphanEnvs',
-    now: clock.now(),
-  })
+  const saga = sweepTenants({ ...node.deps, logger: silent })
+  await saga.carryOut({ sweep: 'deleteOrphanEnvs', now: clock.now() }, running)
   await node.views.settled('envs')
   assert.is((await node.views.envs.get(env_id))?.active, false)
   await node.close()
