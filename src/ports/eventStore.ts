@@ -24,9 +24,9 @@ export interface Consuming extends Filter {
   /** Where a new group begins. Default: the start. */
   readonly from?: Cursor
   /** The most deliveries that wait for their acknowledgement. Default: 64. */
-  readonly inFlight?: number
+  readonly inFlight?: number | undefined
   /** The most memory that they take beside the last of them. Default: no limit. */
-  readonly inFlightBytes?: number
+  readonly inFlightBytes?: number | undefined
   readonly signal: AbortSignal
 }
 

@@ -10,7 +10,7 @@ import { type Cursor, START } from '../../events/event.ts'
 import { Backoff } from '../../loops/backoff.ts'
 import type { Consuming, Delivery, Filter } from '../../ports/eventStore.ts'
 import { readable } from '../../events/upcast.ts'
-import { type Bounds, ConsumerRoom } from '../shared/consumerRoom.ts'
+import { ConsumerRoom } from '../shared/consumerRoom.ts'
 import { matcherOf } from '../shared/matching.ts'
 import { clock } from '../../clock.ts'
 import type { Connection, Generation } from './connection.ts'
@@ -42,7 +42,7 @@ export async function* consume(
   tail: Tail,
   prefix: string,
   group: string,
-  { from = START, inFlight = 64, inFlightBytes, signal, ...filter }: Consuming,
+  { from = START, inFlight, inFlightBytes, signal, ...filter }: Consuming,
 ): AsyncGenerator<Delivery> {
   const name = `${prefix}${group}`
   const matches = matcherOf(filter)
@@ -53,8 +53,8 @@ export async function* consume(
     const generation = connection.current
     try {
       const begin = await beginOf(connection, generation, name)
-      const bounds = { inFlight, inFlightBytes }
-      const joining = { connection, generation, tail, name, bounds, delivered, stop }
+      const room = new ConsumerRoom<EventId>({ inFlight, inFlightBytes })
+      const joining = { connection, generation, tail, name, room, delivered, stop }
       for await (const { resolved, acks } of join(joining)) {
         backoff.reset()
         const recorded = resolved.event && recordedOf(resolved.event, prefix)
@@ -85,27 +85,29 @@ const deliveryOf = (event: Delivery['event'], resolved: AllStreamResolvedEvent, 
   return { event, ack: () => settle('add'), retry: () => settle('retry') }
 }
 
+/** The id of an event; undefined: it was deleted. */
+type EventId = string | undefined
+
 interface Joining {
   readonly connection: Connection
   readonly generation: Generation
   readonly tail: Tail
   readonly name: string
-  readonly bounds: Bounds & { readonly inFlight: number }
+  readonly room: ConsumerRoom<EventId>
   /** Selects the events that the server delivers. */
   readonly delivered: ReturnType<typeof matcherOf>
   readonly stop: AbortSignal
 }
 
-async function* join({ connection, generation, tail, name, bounds, delivered, stop }: Joining) {
+async function* join({ connection, generation, tail, name, room, delivered, stop }: Joining) {
   const { client, gone } = generation
-  const { inFlight } = bounds
   const began = clock.monotonic()
   const subscription = client.subscribeToPersistentSubscriptionToAll(
     name,
-    { bufferSize: inFlight, requiresLeader: true },
-    { highWaterMark: Math.min(inFlight, MAX_READ_AHEAD) },
+    { bufferSize: room.most, requiresLeader: true },
+    { highWaterMark: Math.min(room.most, MAX_READ_AHEAD) },
   )
-  const acks = new Acks(subscription, bounds)
+  const acks = new Acks(subscription, room)
   subscription.on('error', () => {}) // an unhandled error after the end would end the process
   const leave = () => subscription.destroy()
   const unconfirmed = setTimeout(() => {
@@ -148,14 +150,14 @@ async function* join({ connection, generation, tail, name, bounds, delivered, st
 class Acks {
   readonly #subscription: PersistentSubscriptionToAll
   /** The ids of the events without an acknowledgement. An event is delivered again after its timeout, and counts once. */
-  readonly #room: ConsumerRoom<string | undefined>
+  readonly #room: ConsumerRoom<EventId>
   #freed: () => void = () => {}
   #waiting: AllStreamResolvedEvent[] = []
   #due: NodeJS.Immediate | undefined
 
-  constructor(subscription: PersistentSubscriptionToAll, bounds: Bounds) {
+  constructor(subscription: PersistentSubscriptionToAll, room: ConsumerRoom<EventId>) {
     this.#subscription = subscription
-    this.#room = new ConsumerRoom(bounds)
+    this.#room = room
     subscription.once('close', () => this.#freed())
   }
 

@@ -1,20 +1,16 @@
 import { heapBytesOf } from '../../loops/heapBytes.ts'
-
-/** Those of `Consuming`. */
-export interface Bounds {
-  readonly inFlight?: number | undefined
-  readonly inFlightBytes?: number | undefined
-}
+import type { Consuming } from '../../ports/eventStore.ts'
 
 /** The deliveries of one consumer that wait for their acknowledgements: a bounded number, and bounded memory. */
 export class ConsumerRoom<K> {
-  readonly #most: number
+  /** The most of them. */
+  readonly most: number
   readonly #mostBytes: number
   readonly #held = new Map<K, number>()
   #bytes = 0
 
-  constructor({ inFlight = 64, inFlightBytes = Infinity }: Bounds) {
-    this.#most = inFlight
+  constructor({ inFlight = 64, inFlightBytes = Infinity }: Pick<Consuming, 'inFlight' | 'inFlightBytes'>) {
+    this.most = inFlight
     this.#mostBytes = inFlightBytes
   }
 
@@ -25,7 +21,7 @@ export class ConsumerRoom<K> {
 
   /** The number of further deliveries that have room. */
   get left(): number {
-    return this.isHeavy ? 0 : Math.max(0, this.#most - this.#held.size)
+    return this.isHeavy ? 0 : Math.max(0, this.most - this.#held.size)
   }
 
   get isEmpty(): boolean {
