@@ -138,8 +138,8 @@ class EmbeddedEventStore implements EventStore {
       for (const event of events) yield readable(event)
       revision = next
       left -= events.length
-      let wait = isCut && left > 0 ? reads.take() : null
-      for (; wait; wait = reads.left > 0 ? null : reads.take()) await wait // many may wake in one turn
+      const wait = isCut && left > 0 ? reads.take() : null
+      if (wait) await wait
     }
   }
 
