@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { storeFile } from '../../src/commands/files/storeFile.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import type { HostCall } from '../../src/ports/runtime.ts'
+import { wantedFile } from '../commands/files/wantedFile.ts'
 import { refusedWith } from '../commands/refusedWith.ts'
 import { suite } from '../support/suite.ts'
 import { openCalls } from './openCalls.ts'
@@ -14,14 +15,7 @@ const plan = await begin()
 const put = (path: string, content: string) =>
   storeFile(
     deps,
-    {
-      path,
-      content_type: '',
-      run_id: null,
-      rights: null,
-      announced: null,
-      content: () => Readable.from([Buffer.from(content)]),
-    },
+    wantedFile(path, () => Readable.from([Buffer.from(content)])),
     env.caller.cause,
   )
 const get = (path: string): HostCall => ({ op: 'files', action: 'get', params: { path } })

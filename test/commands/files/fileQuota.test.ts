@@ -18,6 +18,7 @@ import { refusedWith } from '../refusedWith.ts'
 import { suite } from '../../support/suite.ts'
 import { anyRoom, noRoom } from '../../support/rooms.ts'
 import { tempDir } from '../../support/tempDir.ts'
+import { wantedFile } from './wantedFile.ts'
 
 const MB = 1 << 20
 
@@ -55,20 +56,7 @@ const store = (
   path: string,
   bytes: number,
   limits: { announced?: number; maxBytes?: number } = {},
-) =>
-  storeFile(
-    deps,
-    {
-      path,
-      content_type: '',
-      run_id: null,
-      rights: null,
-      announced: null,
-      content: () => content(bytes),
-      ...limits,
-    },
-    cause,
-  )
+) => storeFile(deps, { ...wantedFile(path, () => content(bytes)), ...limits }, cause)
 
 const quota = suite<Context>('the quota of files')
 quota.before(async (context) => {

@@ -5,6 +5,7 @@ import { readFile } from '../../../src/commands/files/readFile.ts'
 import { storeFile } from '../../../src/commands/files/storeFile.ts'
 import { newId } from '../../../src/ids.ts'
 import { callerOf, openCommands } from '../openCommands.ts'
+import { wantedFile } from './wantedFile.ts'
 
 /** The commands of files, for a caller of a new environment. */
 export const openFiles = async () => {
@@ -21,14 +22,7 @@ export const openFiles = async () => {
   const store = (path: unknown, content: string, content_type: unknown = '') =>
     storeFile(
       deps,
-      {
-        path,
-        content_type,
-        run_id: null,
-        rights: null,
-        announced: null,
-        content: () => Readable.from([Buffer.from(content)]),
-      },
+      wantedFile(path, () => Readable.from([Buffer.from(content)]), content_type),
       cause,
     )
   return { node, deps, env_id, caller, cause, contentAt, store }

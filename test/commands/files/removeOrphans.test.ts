@@ -20,6 +20,7 @@ import { removeOrphans } from '../../../src/commands/files/removeOrphans.ts'
 import { anyRoom } from '../../support/rooms.ts'
 import { suite } from '../../support/suite.ts'
 import { cause, type Node, openNode } from '../../support/openNode.ts'
+import { wantedFile } from './wantedFile.ts'
 
 const DAY_MS = 24 * 3600_000
 const quota: FileQuota = {
@@ -34,14 +35,7 @@ type FileDeps = Parameters<typeof storeFile>[0]
 const store = (deps: FileDeps, path: string, content: string) =>
   storeFile(
     deps,
-    {
-      path,
-      content_type: 'text/plain',
-      run_id: null,
-      rights: null,
-      announced: null,
-      content: () => bytes(content),
-    },
+    wantedFile(path, () => bytes(content), 'text/plain'),
     cause,
   )
 
