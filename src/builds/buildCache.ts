@@ -84,14 +84,15 @@ export class BuildCache {
 
   /**
    * Resolves with the real path of the unpacked build, which is fetched when it is missing. Concurrent callers
-   * share one fetch; those of other zips with equal bytes wait for it. Rejects with `unavailable`, also while its zip is missing or damaged, because that was accepted before; with
-   * `bad_request` for a zip we refuse.
+   * share one fetch; those of other zips with equal bytes wait for it. Rejects with `unavailable`, also while its zip is
+   * missing or damaged, because that was accepted before; with `bad_request` for a zip we refuse.
    */
   async ensure(build: BuildRef): Promise<string> {
     const { hash } = build
     const zip = buildKey(build)
     let known = this.#fetching.get(hash)
-    for (; known && known.zip !== zip; known = this.#fetching.get(hash)) await known.dir.catch(() => {}) // that another zip is missing says nothing about this one
+    // That another zip is missing says nothing about this one.
+    for (; known && known.zip !== zip; known = this.#fetching.get(hash)) await known.dir.catch(() => {})
     if (known) return known.dir
     const dir = this.#ensure(build).finally(() => this.#fetching.delete(hash))
     this.#fetching.set(hash, { zip, dir })

@@ -10,7 +10,7 @@ export interface Checkpointer {
 }
 
 /**
- * The thread needs 5 MB of the old generation to start. With less, V8 ends the whole process, so the limit has a margin. An
+ * The thread needs 5 MB of the old generation to start. With 2 MB, V8 ends the whole process, so the limit has a margin: an
  * unused part costs nothing.
  */
 const resourceLimits = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 1 }
