@@ -136,7 +136,7 @@ const wakeIn = (pauseMs: number, wake: () => void): (() => void) => {
   const due = wallNow() + pauseMs
   // null when the instant has passed meanwhile
   const job: schedule.Job | null = schedule.scheduleJob(new Date(due + 1), wake)
-  const timer = setTimeout(wake, Math.min(pauseMs, due - wallNow()))
+  const timer = setTimeout(wake, Math.max(0, Math.min(pauseMs, due - wallNow())))
   return () => {
     job?.cancel()
     clearTimeout(timer)

@@ -106,4 +106,27 @@ alarm('of many rings in the order of time, also after many were moved and cleare
     rung.toSorted((a, b) => a - b),
   )
 })
+alarm('that becomes due while it is set waits for no negative time, of which Node would warn', () => {
+  const pauses: (number | undefined)[] = []
+  const alarms = new Alarms({ clock: { now: () => 0, monotonic: () => 0 } })
+  const [machineNow, { setTimeout }] = [Date.now, globalThis]
+  let passed = 0
+  Date.now = () => machineNow() + passed++ // a millisecond ends between two looks at the clock
+  globalThis.setTimeout = ((wake: () => void, ms?: number) => {
+    pauses.push(ms)
+    return setTimeout(wake, ms)
+  }) as typeof setTimeout
+  try {
+    alarms.set('now', 0.5, () => {})
+  } finally {
+    globalThis.setTimeout = setTimeout
+    Date.now = machineNow
+    alarms.close()
+  }
+  assert.equal(
+    pauses.filter((ms = 0) => ms < 0),
+    [],
+  )
+  assert.ok(pauses.length > 0)
+})
 alarm.run()
