@@ -12,6 +12,7 @@ const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const flags = [
   '--disable-sigusr1',
   '--max-semi-space-size=8',
+  '--minor-gc-task-trigger=60',
   '--disable-warning=ExperimentalWarning',
   '--import',
   new URL('../src/process/codeCache.js', import.meta.url).href,

@@ -6,8 +6,10 @@ import { listen } from './api/server.ts'
 import { clock } from './clock.ts'
 import { AppError } from './errors.ts'
 import type { Logger } from './logger.ts'
+import { Collector } from './loops/collector.ts'
 import { FairTurns } from './loops/fairTurns.ts'
 import { openPatience } from './loops/patience.ts'
+import { slices } from './loops/slices.ts'
 import { demandOpenFiles } from './process/checks/machine.ts'
 import type { Config } from './process/config.ts'
 import { lockDataDir } from './process/dataDir.ts'
@@ -119,7 +121,10 @@ export const start = async (
       },
       () => refusal(notReady()),
     )
-    const turns = new FairTurns()
+    const collector = new Collector()
+    onClose(() => collector.close())
+    const turns = new FairTurns(collector)
+    slices.join(turns)
     const server = await listen(front, { ...config, logger, onAccepted: () => turns.accepted() })
     onClose(() => server.close())
 

@@ -1,9 +1,12 @@
 import { clock } from '../clock.ts'
 
 /** Operations of an organization in a turn of the event loop; and while others were active in the last `RECENT_MS`. */
-const ALONE_PER_TURN = 16
+const ALONE_PER_TURN = 20
 const SHARED_PER_TURN = 2
 const RECENT_MS = 1000
+
+/** The same in a turn with a long step of background work. */
+const BESIDE_STEP = 8
 
 /** The shortest rest, which is that of a timer, and the longest, milliseconds. */
 const MIN_REST_MS = 1
@@ -11,6 +14,14 @@ const MAX_REST_MS = 20
 
 /** The longest time for which operations wait while connections arrive. The time between two waits is as long. */
 const ARRIVING_MS = 50
+
+/** A step of background work. Returns whether it is long. */
+export type Step = () => boolean
+
+interface Collector {
+  /** Whether the garbage collector has paused the thread since the last call. */
+  hasPaused(): boolean
+}
 
 /**
  * Shares the event loop between organizations, which all wait for one thread. T1: an organization that is active alone
@@ -20,6 +31,8 @@ const ARRIVING_MS = 50
  * operation in a turn: the loop accepts one connection in a turn, so a turn must not be filled by earlier clients. T5: while
  * others were active, organizations whose operations wait leave the share of one more organization free. When `n` of them
  * have begun operations in a turn, they rest for an `n`th of its time, so that the others find the loop and the processors idle.
+ * T6: long steps do not add up. A turn with a long step of background work begins at most `BESIDE_STEP` operations of an organization,
+ * and one in which the garbage collector has paused the thread begins nothing.
  */
 export class FairTurns {
   /** Operations begun in this turn, by organization. */
@@ -40,6 +53,15 @@ export class FairTurns {
   /** Milliseconds of rest that are due. Negative after a timer that was late. */
   #restDue = 0
   #isResting = false
+  /** Steps of background work that wait for the next turn. */
+  readonly #steps: Step[] = []
+  readonly #collector: Collector
+  /** A collector that pauses in each turn must not stop the operations. */
+  #hasSkipped = false
+
+  constructor(collector: Collector = { hasPaused: () => false }) {
+    this.#collector = collector
+  }
 
   /** Notes that the loop has accepted a connection. */
   accepted(): void {
@@ -70,6 +92,12 @@ export class FairTurns {
     })
   }
 
+  /** Calls a step of background work in the next turn. If it is long, the turn begins fewer operations (T6). */
+  step(step: Step): void {
+    this.#steps.push(step)
+    this.#turn()
+  }
+
   #turn(): void {
     if (this.#isTurning) return
     this.#isTurning = true
@@ -79,13 +107,24 @@ export class FairTurns {
       const now = clock.monotonic()
       this.#endArrivals(now)
       this.#rest(now)
-      if (!this.#isResting) this.#beginWaiting(now)
-      if (this.#begun.size > 0 || this.#arrivingSince > 0) this.#turn()
+      this.#hasSkipped = this.#collector.hasPaused() && !this.#hasSkipped
+      if (!this.#hasSkipped) this.#begin(now)
+      if (this.#hasMore()) this.#turn()
     })
   }
 
-  #beginWaiting(now: number): void {
-    const most = this.#mostAt(now)
+  #begin(now: number): void {
+    const isLong = this.#steps.splice(0).reduce((long, step) => step() || long, false)
+    if (!this.#isResting) this.#beginWaiting(now, isLong ? BESIDE_STEP : ALONE_PER_TURN)
+  }
+
+  #hasMore(): boolean {
+    if (this.#begun.size > 0 || this.#arrivingSince > 0 || this.#steps.length > 0) return true
+    return this.#waiting.size > 0 && !this.#isResting
+  }
+
+  #beginWaiting(now: number, room: number): void {
+    const most = Math.min(this.#mostAt(now), room)
     for (const [org_id, waiting] of this.#waiting) {
       const next = waiting.splice(0, most)
       this.#begun.set(org_id, next.length)

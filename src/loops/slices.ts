@@ -1,4 +1,5 @@
 import { clock } from '../clock.ts'
+import type { Step } from './fairTurns.ts'
 
 /** The time that background work takes in one turn of the event loop, milliseconds. */
 const SLICE_MS = 1
@@ -26,6 +27,8 @@ export class Slices {
   #restSlices: number
   /** Readers that wait for the result. */
   #readers = 0
+  /** Calls a step in the next turn. */
+  #inNextTurn: (step: Step) => void = setImmediate
 
   /** `rests`: the work leaves time to other work (S3), and therefore ends later. */
   constructor({ rests = false }: { readonly rests?: boolean } = {}) {
@@ -36,6 +39,11 @@ export class Slices {
   lengthen(ms: number): void {
     this.#sliceMs = ms
     this.#restSlices = 0
+  }
+
+  /** Slices begin in turns of `turns`, which begin less other work beside them. */
+  join(turns: { step(step: Step): void }): void {
+    this.#inNextTurn = (step) => turns.step(step)
   }
 
   /** The milliseconds that are left in this turn. */
@@ -79,11 +87,14 @@ export class Slices {
 
   /** Lets other work take `milliseconds` of the turns that end after `since`. */
   #rest(milliseconds: number, since: number): void {
-    setImmediate(() => {
+    this.#inNextTurn(() => {
       const now = clock.monotonic()
       const others = now - since
-      if (others < IDLE_MS || others >= milliseconds || this.#readers > 0) void this.#next()
-      else this.#rest(milliseconds - others, now)
+      const isDue = others < IDLE_MS || others >= milliseconds || this.#readers > 0
+      if (!isDue) this.#rest(milliseconds - others, now)
+      const isLong = isDue && this.#waiting.length > 0
+      if (isDue) void this.#next()
+      return isLong
     })
   }
 

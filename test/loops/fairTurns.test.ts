@@ -18,15 +18,15 @@ const begin = (turns: FairTurns, org_id: string, operations: number): (() => num
 }
 
 fair(
-  'are short for an organization that is active alone: it begins sixteen operations in a turn',
+  'are short for an organization that is active alone: it begins twenty operations in a turn',
   async () => {
     const turns = new FairTurns()
     const begun = begin(turns, 'a', 100)
-    assert.is(begun(), 16)
+    assert.is(begun(), 20)
     for (let n = 2; begun() < 100; n++) {
       const before = begun()
       await nextTurn()
-      assert.ok(begun() <= 16 * n, `${begun()} operations begun in ${n} turns`)
+      assert.ok(begun() <= 20 * n, `${begun()} operations begun in ${n} turns`)
       assert.ok(begun() > before || n < 4, 'no operation begun in a turn')
     }
   },
@@ -49,9 +49,9 @@ fair('begin one operation of an organization while connections arrive', () =>
 fair('are as before once a turn has accepted no connection', async () => {
   const turns = new FairTurns()
   turns.accepted()
-  const begun = begin(turns, 'a', 20)
+  const begun = begin(turns, 'a', 24)
   for (let n = 0; n < 4; n++) await nextTurn()
-  assert.is(begun(), 20)
+  assert.is(begun(), 24)
 })
 
 fair('go on from time to time while connections never end to arrive', async () => {
@@ -59,7 +59,7 @@ fair('go on from time to time while connections never end to arrive', async () =
   turns.accepted()
   let begun = 0
   let waiting = 0
-  for (let most = 0; most < 16;) {
+  for (let most = 0; most < 20;) {
     for (; waiting < 100; waiting++) {
       const turn = turns.take('a') ?? Promise.resolve()
       void turn.then(() => {
@@ -111,6 +111,59 @@ fair('keep the order of the operations of an organization, and begin all of them
     order,
     Array.from({ length: 50 }, (_, n) => n),
   )
+})
+
+/** The operations that begin in each of the next turns, after as many as may begin at once. */
+const begunIn = async (
+  turns: FairTurns,
+  count: number,
+  before: (turn: number) => void,
+): Promise<number[]> => {
+  const begun = begin(turns, 'a', 100)
+  const counts: number[] = []
+  for (let turn = 0; turn < count; turn++) {
+    before(turn)
+    const former = begun()
+    await nextTurn()
+    await Promise.resolve()
+    counts.push(begun() - former)
+  }
+  return counts
+}
+
+fair('with a long step of background work begin eight operations, and with a short one twenty', async () => {
+  const turns = new FairTurns()
+  const begun = await begunIn(turns, 4, (turn) => turns.step(() => turn % 2 === 0))
+  assert.equal(begun, [8, 20, 8, 20])
+})
+
+fair('begin nothing after a pause of the garbage collector, but never nothing twice', async () => {
+  let hasPaused = false
+  const turns = new FairTurns({ hasPaused: () => hasPaused })
+  let steps = 0
+  const begun = await begunIn(turns, 5, (turn) => {
+    hasPaused = turn > 0
+    turns.step(() => {
+      steps++
+      return false
+    })
+  })
+  assert.equal(begun, [20, 0, 20, 0, 20])
+  assert.is(steps, 5)
+})
+
+fair('call each step of background work once, also without operations and after a pause', async () => {
+  const turns = new FairTurns({ hasPaused: () => true })
+  const steps: string[] = []
+  const step = (name: string) =>
+    turns.step(() => {
+      steps.push(name)
+      return true
+    })
+  step('first')
+  step('second')
+  for (let n = 0; n < 3; n++) await nextTurn()
+  assert.equal(steps, ['first', 'second'])
 })
 
 /** Milliseconds that operations of `orgs` took and milliseconds until all had begun, while another one is active. */

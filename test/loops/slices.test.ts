@@ -148,4 +148,20 @@ sliced('work does not rest while a reader waits for it, and rests again afterwar
   assert.ok(await doesRest(slices))
 })
 
+sliced('a slice begins as a step of the turns that it joins, which is long only if work waits', async () => {
+  const steps: (() => boolean)[] = []
+  const slices = new Slices()
+  slices.join({ step: (step) => steps.push(step) })
+  void slices.take()
+  work(slices.left)
+  let hasContinued = false
+  const waiting = slices.take()?.then(() => (hasContinued = true))
+  await nextTurn()
+  assert.is(hasContinued, false)
+  assert.is(steps.shift()?.(), true)
+  await waiting
+  assert.is(steps.shift()?.(), false)
+  assert.equal(steps, [])
+})
+
 sliced.run()
