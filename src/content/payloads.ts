@@ -86,15 +86,16 @@ export class Payloads {
     return { ref: await this.#put({ key, size: bytes.length, sha256 }, bytes, room) }
   }
 
-  /** The same for a list of any length under a key. Other work continues meanwhile. */
+  /** The same for a list of any length under the key for its SHA-256. Other work continues meanwhile. */
   async keepList<Element>(
     list: readonly Element[],
-    { key }: { readonly key: string },
+    keyOf: (sha256: string) => string,
     room?: Reservation,
   ): Promise<Payload<Element[]>> {
     const bytes = await listBytes(list)
     if (isSmall(bytes)) return { value: [...list] }
-    return { ref: await this.#put({ key, size: bytes.length, sha256: await sha256Of(bytes) }, bytes, room) }
+    const sha256 = await sha256Of(bytes)
+    return { ref: await this.#put({ key: keyOf(sha256), size: bytes.length, sha256 }, bytes, room) }
   }
 
   async #put(ref: PayloadRef, bytes: Buffer, room?: Reservation): Promise<PayloadRef> {

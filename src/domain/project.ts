@@ -7,7 +7,10 @@ import { type WebhookAddress, webhooksIn } from './webhook.ts'
 type BuildOf = EventOf<'BuildUploaded'>
 
 /** A build of a project; `size` contains the list of its functions if that is in the blobs. */
-export type KnownBuild = Pick<BuildOf, 'hash' | 'size' | 'build_type' | 'storage_path'>
+export interface KnownBuild extends Pick<BuildOf, 'hash' | 'size' | 'build_type' | 'storage_path'> {
+  /** SHA-256 of the list of its functions if that is in the blobs. */
+  readonly list?: string | undefined
+}
 
 /** The newest live builds of a project that are kept beside the deployed one; an upload of another one deletes the oldest. */
 const KEPT_LIVE = 5
@@ -287,9 +290,9 @@ export const project: Decider<State, ProjectCommand, ProjectEvent> = {
         return project.status === 'active' ? { status: 'deleted' } : project
       case 'BuildUploaded': {
         if (project.status !== 'active') return project
-        const { build_id, hash, build_type, storage_path } = event
-        const size = event.size + (event.functions_ref?.size ?? 0)
-        const build = { hash, size, build_type, storage_path }
+        const { build_id, hash, build_type, storage_path, functions_ref: ref } = event
+        const size = event.size + (ref?.size ?? 0)
+        const build = { hash, size, build_type, storage_path, ...(ref && { list: ref.sha256 }) }
         project.builds.set(build_id, build)
         return project
       }

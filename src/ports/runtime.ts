@@ -14,8 +14,15 @@ export const MAX_ZIP_BYTES = 100 << 20
 export const buildKey = ({ project_id, build_id, hash }: Omit<BuildRef, 'env_id'>): string =>
   `builds/${project_id}/${build_id}-${hash}.zip`
 
-/** The key of a long list of the functions of a build, beside its zip. */
-export const functionsKey = (zipKey: string): string => zipKey.replace(/\.zip$/, '.json')
+/**
+ * The key of a long list of the functions of a build, beside its zip. Two uploads of one build may find different functions, so the
+ * key contains the SHA-256 of the list.
+ */
+export const functionsKey = (zipKey: string, sha256: string): string =>
+  zipKey.replace(/\.zip$/, `-${sha256}.json`)
+
+/** The key of such a list in exports and in what was imported or stored before its hash was in the key. */
+export const oldFunctionsKey = (zipKey: string): string => zipKey.replace(/\.zip$/, '.json')
 
 /** The key of zips that version 0.1.0 stored. Builds with equal bytes share it. */
 export const oldBuildKey = (hash: string): string => `builds/${hash}.zip`

@@ -47,7 +47,7 @@ export const plantBuild = async (
   const project = project_id === '' ? (await createProject(deps, { name }, caller)).project_id : project_id
   const ref = { build_id: newId(), project_id: project, hash }
   const storage_path = buildKey(ref)
-  const kept = await deps.payloads.keepList(functions, { key: functionsKey(storage_path) })
+  const kept = await deps.payloads.keepList(functions, (sha256) => functionsKey(storage_path, sha256))
   const build = { ...ref, ...payloadFields('functions', kept) }
   const stream = streamOf.project(project)
   const stored = { size: 1, storage_path, storage_backend: 'disk', build_type } as const

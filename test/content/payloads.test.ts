@@ -59,7 +59,7 @@ payloads('of one byte more goes to the blobs, and comes back', async ({ payloads
 
 payloads('that is damaged is refused, also if it is JSON', async ({ payloads, blobs }) => {
   const list = Array.from({ length: 3000 }, (_, n) => ({ name: `f${n}`.padEnd(30) }))
-  const { ref } = await payloads.keepList(list, { key: 'builds/x.json' })
+  const { ref } = await payloads.keepList(list, () => 'builds/x.json')
   assert.ok(ref)
   assert.equal(await payloads.loadList(ref), list)
   const text = JSON.stringify(list)

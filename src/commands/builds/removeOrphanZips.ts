@@ -1,9 +1,11 @@
+import { buildsOf } from '../../domain/project.ts'
 import { streamOf } from '../../events/streams.ts'
 import { type BuildDoc, buildDocId } from '../../projections/builds.ts'
 import type { CommandDeps } from '../deps.ts'
+import { contentOf } from '../projects/discardBuild.ts'
 import { storedFacts } from '../storedFacts.ts'
 
-const KEY = /^builds\/([^/]+)\/([0-9a-f-]{36})-[0-9a-f]{64}\.(?:zip|json)$/
+const KEY = /^builds\/([^/]+)\/([0-9a-f-]{36})-[0-9a-f]{64}(?:\.zip|(?:-[0-9a-f]{64})?\.json)$/
 const OLD_KEY = /^builds\/([0-9a-f]{64})\.zip$/
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & {
@@ -36,8 +38,10 @@ export const removeOrphanZips = async (deps: Deps, suspects: Set<string>): Promi
 
 const isNamed = async ({ views: { builds } }: Deps, key: string): Promise<boolean> => {
   const [, project_id, build_id] = KEY.exec(key) ?? []
-  if (project_id !== undefined && build_id !== undefined)
-    return (await builds.get(buildDocId(project_id, build_id)))?.storage_path === zipOf(key)
+  if (project_id !== undefined && build_id !== undefined) {
+    const build = await builds.get(buildDocId(project_id, build_id))
+    return build !== null && contentOf({ ...build, list: build.functions_ref?.sha256 }).includes(key)
+  }
   const [, hash] = OLD_KEY.exec(key) ?? []
   if (hash === undefined) return true // another version of the service wrote it
   const { total } = await builds.find({ equal: { hash }, sort: 'order', limit: 1, offset: 0 })
@@ -46,21 +50,18 @@ const isNamed = async ({ views: { builds } }: Deps, key: string): Promise<boolea
 
 const isNamedInLog = async (deps: Deps, key: string): Promise<boolean> => {
   const [, project_id, build_id] = KEY.exec(key) ?? []
-  if (project_id !== undefined && build_id !== undefined) return isZipOf(deps, { project_id, build_id }, key)
+  if (project_id !== undefined && build_id !== undefined) return isOf(deps, { project_id, build_id }, key)
   for await (const { event } of storedFacts(deps, ['BuildUploaded']))
-    if (event.storage_path === key && (await isZipOf(deps, event, key))) return true
+    if (event.storage_path === key && (await isOf(deps, event, key))) return true
   return false
 }
 
-const isZipOf = (
+const isOf = (
   { aggregates }: Deps,
   { project_id, build_id }: Pick<BuildDoc, 'project_id' | 'build_id'>,
   key: string,
 ): Promise<boolean> =>
-  aggregates.projects.read(
-    streamOf.project(project_id),
-    (state) => state.status === 'active' && state.builds.get(build_id)?.storage_path === zipOf(key),
-  )
-
-/** The zip beside which a list of functions is stored. */
-const zipOf = (key: string): string => key.replace(/\.json$/, '.zip')
+  aggregates.projects.read(streamOf.project(project_id), (state) => {
+    const build = buildsOf(state).get(build_id)
+    return build !== undefined && contentOf(build).includes(key)
+  })

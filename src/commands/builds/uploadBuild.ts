@@ -11,6 +11,7 @@ import { buildFor } from './buildFor.ts'
 import { checkFunctions } from './checkFunctions.ts'
 import { functionsOf } from './reserveWebhooks.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
+import { discardContent } from '../files/discardContent.ts'
 import { discardBuild } from '../projects/discardBuild.ts'
 import { projectFor } from '../projects/projectFor.ts'
 
@@ -56,10 +57,11 @@ export const uploadBuild = async (
   const exists = await aggregates.projects.read(streamOf.project(project_id), (state) =>
     buildExists(activeProject(state), { build_id, hash, build_type }),
   )
-  if (exists) {
+  const existing = async (): Promise<UploadedBuild> => {
     const build = await buildFor(deps, project_id, build_id)
     return { build, existed: wanted !== undefined, functions: await functionsOf(deps, build) }
   }
+  if (exists) return existing()
 
   const most = quotas.countsOf(env_id).buildsPerProject
   await aggregates.projects.read(streamOf.project(project_id), (state) =>
@@ -73,8 +75,8 @@ export const uploadBuild = async (
     if (!inspection.ok) throw new AppError('bad_request', inspection.message)
     const { functions, ok: _, ...remarks } = inspection
     const isNew = await storeBuild(deps, { ...ref, build_type, size, file, functions, room }, caller)
-    const build = await buildFor(deps, project_id, build_id)
-    return { build, existed: !isNew && wanted !== undefined, functions, ...remarks }
+    if (!isNew) return await existing() // another upload may have found other functions
+    return { build: await buildFor(deps, project_id, build_id), existed: false, functions, ...remarks }
   } finally {
     room.release()
   }
@@ -100,16 +102,22 @@ const storeBuild = async (
   const storage_path = buildKey({ project_id, build_id, hash })
   const withZip: Reservation = { ...room, cover: (bytes) => room.cover(size + bytes) }
   const putZip = () => withContent(file, (zip) => blobs.put(storage_path, zip))
-  const putList = () => payloads.keepList(functions, { key: functionsKey(storage_path) }, withZip)
+  const keyOf = (sha256: string) => functionsKey(storage_path, sha256)
+  const putList = () => payloads.keepList(functions, keyOf, withZip)
   const kept = await putList()
   await putZip()
-  /** A refused upload of the same build may have removed its content, because it did not know of this one. */
-  const putAgain = async (): Promise<void> => {
+  /**
+   * Resolves with false if the project does not have the build. A refused upload of the build may have removed its content, because it did not
+   * know of this one. No fact will name the list of this upload if the build has another one: its id is used once.
+   */
+  const putAgain = async (): Promise<boolean> => {
+    const build = await aggregates.projects.read(stream, (state) => buildsOf(state).get(build_id))
+    if (build?.hash !== hash) return false
     if (!(await blobs.head(storage_path))) await putZip()
-    if (kept.ref && !(await blobs.head(kept.ref.key))) await putList()
+    if (kept.ref && kept.ref.sha256 !== build.list) await discardContent(blobs, kept.ref.key)
+    else if (kept.ref && !(await blobs.head(kept.ref.key))) await putList()
+    return true
   }
-  const isAccepted = () =>
-    aggregates.projects.read(stream, (state) => buildsOf(state).get(build_id)?.hash === hash)
   const before = await aggregates.projects.read(stream, (state) => new Map(buildsOf(state)))
   const build = {
     build_id,
@@ -139,9 +147,9 @@ const storeBuild = async (
     return events.length > 0
   } catch (error) {
     const isRefused = isAppError(error) && error.status < 500 // after any other error the fact may have been stored
-    if (isRefused && !(await isAccepted())) {
-      await discardBuild(deps, { hash, storage_path })
-      if (await isAccepted()) await putAgain()
+    if (isRefused && !(await putAgain())) {
+      await discardBuild(deps, { hash, storage_path, list: kept.ref?.sha256 })
+      await putAgain()
     }
     throw error
   }

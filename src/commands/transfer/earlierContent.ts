@@ -2,11 +2,11 @@ import { payloadFolder, payloadsOf } from '../../content/payloads.ts'
 import type { Recorded } from '../../events/event.ts'
 import type { DomainEvent } from '../../events/index.ts'
 import type { PayloadRef } from '../../events/scalars.ts'
-import { buildKey, type BuildRef, functionsKey } from '../../ports/runtime.ts'
+import { buildKey, type BuildRef, oldFunctionsKey } from '../../ports/runtime.ts'
 
 /**
  * Version 0.1.0 stored content under keys without its environment, where an import would store it for others too. An export has it
- * under the keys at which this version stores it, and facts with these keys.
+ * under the keys at which this version stores it, and facts with these keys. A list of functions has one key in all exports.
  */
 export interface Moved {
   readonly from: string
@@ -18,18 +18,17 @@ export const REFS = ['event_data_ref', 'result_ref', 'payload_ref', 'value_ref',
 
 type OfBuild = Omit<BuildRef, 'env_id'> & { readonly functions_ref?: PayloadRef }
 
-/** The key of the list of functions as this version stores it. */
+/** The key of the list of functions in an export. */
 const listOf = (build: OfBuild) =>
   build.functions_ref && {
-    functions_ref: { ...build.functions_ref, key: functionsKey(buildKey(build)) },
+    functions_ref: { ...build.functions_ref, key: oldFunctionsKey(buildKey(build)) },
   }
 
-/** The content of a build that is stored elsewhere. */
+/** The zip and the list of functions of a build. */
 export const movedBuild = (build: OfBuild & { readonly storage_path: string }): Moved[] => {
   const { storage_path: zip, functions_ref: list } = build
   const key = buildKey(build)
-  const all = [{ from: zip, to: key }, ...(list ? [{ from: list.key, to: functionsKey(key) }] : [])]
-  return all.filter(({ from, to }) => from !== to)
+  return [{ from: zip, to: key }, ...(list ? [{ from: list.key, to: oldFunctionsKey(key) }] : [])]
 }
 
 /** The fact as this version would have stored it, and its payloads that are stored elsewhere. */

@@ -36,22 +36,15 @@ export class ExportedBlobs {
 
   /** Yields all blobs that are stored as those of the environment, and the content of its builds. */
   async *all(): AsyncGenerator<Buffer> {
-    const { views, blobs } = this.#deps
+    const { blobs } = this.#deps
     const env_id = this.#env_id
     for await (const { key, size } of blobs.list(payloadsOf(env_id)))
       yield* this.#blob({ from: key, to: key }, size)
-    const prefixes = [filesOf(env_id)]
-    for await (const { project_id } of everyDoc(views.projects, {
-      id: 'project_id',
-      equal: { env_id },
-      sort: 'order',
-    }))
-      prefixes.push(`builds/${project_id}/`)
-    for (const prefix of prefixes)
-      for await (const { key, size } of blobs.list(prefix)) yield* this.#content({ from: key, to: key }, size)
+    for await (const { key, size } of blobs.list(filesOf(env_id)))
+      yield* this.#content({ from: key, to: key }, size)
+    // A list of folders would also find lists of functions of refused uploads.
     for await (const build of buildsOf(this.#deps, env_id))
-      for (const moved of movedBuild(build))
-        if (!this.content.has(moved.to)) yield* this.#content(moved, await this.#sizeOf(moved))
+      for (const moved of movedBuild(build)) yield* this.#content(moved, await this.#sizeOf(moved))
   }
 
   /** Yields payloads that are stored elsewhere, each once. */

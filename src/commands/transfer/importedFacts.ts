@@ -5,7 +5,7 @@ import type { DomainEvent } from '../../events/index.ts'
 import { versionOf } from '../../events/upcast.ts'
 import { AppError } from '../../errors.ts'
 import { isId } from '../../ids.ts'
-import { buildKey, functionsKey } from '../../ports/runtime.ts'
+import { buildKey, oldFunctionsKey } from '../../ports/runtime.ts'
 import { filesOf } from '../../content/contentKey.ts'
 import { payloadsOf } from '../../content/payloads.ts'
 import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
@@ -207,7 +207,7 @@ export class ImportedFacts {
     if (fact.type === 'BuildUploaded' && fact.storage_path !== buildKey(fact))
       throw new Error(`storage_path: expected ${buildKey(fact)}`)
     if ((fact.type === 'BuildUploaded' || fact.type === 'BuildDeployed') && fact.functions_ref)
-      within(functionsKey(buildKey(fact)), fact.functions_ref.key, 'functions_ref')
+      within(oldFunctionsKey(buildKey(fact)), fact.functions_ref.key, 'functions_ref')
   }
 }
 

@@ -2,7 +2,7 @@ import { hashIn } from '../../content/etag.ts'
 import { onOneLine } from '../../logger.ts'
 import { AppError } from '../../errors.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
-import { buildKey, functionsKey } from '../../ports/runtime.ts'
+import { buildKey, oldFunctionsKey } from '../../ports/runtime.ts'
 import type { CommandDeps } from '../deps.ts'
 import { buildsOf } from './exportedBlobs.ts'
 
@@ -47,6 +47,6 @@ export const demandContent = async (
     const key = buildKey(build)
     const [zip, list] = [`The zip of build ${build_id}`, `The list of functions of build ${build_id}`]
     await demand({ what: zip, thing: 'build', key, stored: storage_path, sha256: hash })
-    if (ref) await demand({ what: list, thing: 'build', ...ref, key: functionsKey(key), stored: ref.key })
+    if (ref) await demand({ what: list, thing: 'build', ...ref, key: oldFunctionsKey(key), stored: ref.key })
   }
 }

@@ -8,12 +8,14 @@ import { deleteBuild } from '../../../src/commands/builds/deleteBuild.ts'
 import { removeOrphanZips } from '../../../src/commands/builds/removeOrphanZips.ts'
 import { uploadBuild } from '../../../src/commands/builds/uploadBuild.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
-import { AppError } from '../../../src/errors.ts'
+import { Payloads } from '../../../src/content/payloads.ts'
+import { AppError, isAppError } from '../../../src/errors.ts'
+import { payloadFields } from '../../../src/events/payload.ts'
 import type { FunctionSpec } from '../../../src/events/project.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { derivedIdBeside, newId } from '../../../src/ids.ts'
 import type { Blobs } from '../../../src/ports/blobs.ts'
-import { functionsKey } from '../../../src/ports/runtime.ts'
+import { buildKey, functionsKey, oldFunctionsKey } from '../../../src/ports/runtime.ts'
 import { forwarding } from '../../support/forwarding.ts'
 import { openFilesIn } from '../../support/openFiles.ts'
 import { suite } from '../../support/suite.ts'
@@ -37,6 +39,10 @@ const fileOf = async (content: string, functions: readonly FunctionSpec[] = []) 
   await writeFile(file, content)
   return { file, size: content.length, hash, live: false }
 }
+/** So many functions that their list is in the blobs. */
+const manyIn = (ns: string): FunctionSpec[] =>
+  Array.from({ length: 2000 }, (_, i) => ({ ns, var: `function${i}_of_many` }))
+const refusalOf = (error: unknown) => (isAppError(error) ? error.code : error)
 const one = await fileOf('one')
 const two = await fileOf('two')
 const upload = (
@@ -92,17 +98,20 @@ uploading('that does not load keeps the zip of a build that was accepted meanwhi
 })
 
 uploading('that is refused keeps the content of the same build, which was accepted meanwhile', async () => {
-  const functions = Array.from({ length: 2000 }, (_, i) => ({ ns: 'module', var: `function${i}_of_many` }))
+  const functions = manyIn('module')
   const file = await fileOf('accepted while the other one is removed', functions)
   const build_id = newId()
   const store = forwarding(node.store, {
     append: () => Promise.reject(new AppError('payload_too_large', 'refused')),
   })
-  let accepted = ''
+  let accepted: string[] = []
   const blobs: Blobs = {
     ...node.blobs,
     async remove(key) {
-      if (accepted === '') accepted = (await upload({ ...file, build_id })).build.storage_path
+      if (accepted.length === 0) {
+        const { storage_path, functions_ref } = (await upload({ ...file, build_id })).build
+        accepted = [storage_path, functions_ref?.key ?? '']
+      }
       await node.blobs.remove(key)
     },
   }
@@ -110,8 +119,40 @@ uploading('that is refused keeps the content of the same build, which was accept
   await refusedWith('payload_too_large', () =>
     uploadBuild(refused, { project: 'shop', ...file, build_id }, caller),
   )
-  for (const key of [accepted, functionsKey(accepted)]) assert.ok(await node.blobs.head(key), key)
+  for (const key of accepted) assert.ok(await node.blobs.head(key), key)
 })
+
+for (const [what, live] of [
+  ['of the same type', false],
+  ['of another type', true],
+] as const)
+  uploading(
+    `keeps the list of the build ${what} that is accepted meanwhile with other functions`,
+    async () => {
+      const file = await fileOf(`found twice, ${what}`)
+      const build_id = newId()
+      const stored = await zips()
+      let first: ReturnType<typeof upload> | undefined
+      const blobs: Blobs = {
+        ...node.blobs,
+        async put(key, content) {
+          node.functionsOf.set(file.hash, manyIn('accepted'))
+          await (first ??= upload({ ...file, build_id, live }))
+          return node.blobs.put(key, content)
+        },
+      }
+      node.functionsOf.set(file.hash, manyIn('late'))
+      const slow = { ...deps, blobs, payloads: new Payloads(blobs) }
+      const late = uploadBuild(slow, { project: 'shop', ...file, build_id }, caller)
+      assert.is(
+        await late.then(({ functions }) => functions[0]?.ns, refusalOf),
+        live ? 'conflict' : 'accepted',
+      )
+      const { storage_path, functions_ref } = (await first)?.build ?? {}
+      assert.is(((await deps.payloads.load({ ref: functions_ref })) as FunctionSpec[])[0]?.ns, 'accepted')
+      assert.equal(await zips(), [...stored, storage_path, functions_ref?.key].toSorted())
+    },
+  )
 
 uploading('whose zip the blobs refuse unread leaves no file open', async () => {
   const blobs: Blobs = {
@@ -208,7 +249,7 @@ uploading('of a repeated request is one build, and not reported as existing', as
 })
 
 uploading('keeps a list of functions over 64 KiB out of the log', async () => {
-  const functions = Array.from({ length: 2000 }, (_, i) => ({ ns: 'module', var: `function${i}_of_many` }))
+  const functions = manyIn('module')
   const { build } = await upload(await fileOf('many', functions))
   assert.is(build.functions, undefined)
   assert.equal(await deps.payloads.load({ ref: build.functions_ref }), functions)
@@ -250,7 +291,7 @@ uploading(
 uploading('with a long list of functions counts it, and removes it with the build', async () => {
   const owner = callerOf(newId())
   await createProject(deps, { name: 'long' }, owner)
-  const functions = Array.from({ length: 2000 }, (_, i) => ({ ns: 'module', var: `function${i}_of_many` }))
+  const functions = manyIn('module')
   const file = await fileOf('long list', functions)
   const { build } = await upload({ ...file, project: 'long' }, owner)
   const list = build.functions_ref
@@ -299,6 +340,40 @@ uploading('whose node died before its fact leaves a zip that the second sweep re
     stored.filter((key) => key !== orphan),
   )
 })
+
+uploading(
+  'that found other functions than the accepted one leaves a list that the second sweep removes',
+  async () => {
+    const { build } = await upload(await fileOf('accepted', manyIn('accepted')))
+    const stored = await zips()
+    await node.blobs.put(functionsKey(build.storage_path, 'a'.repeat(64)), Buffer.from('[]'))
+    const suspects = new Set<string>()
+    assert.is(await removeOrphanZips(deps, suspects), 0)
+    assert.is(await removeOrphanZips(deps, suspects), 1)
+    assert.equal(await zips(), stored)
+  },
+)
+
+uploading(
+  'whose list was stored without a hash in its key finds it, and keeps it until its deletion',
+  async () => {
+    const ref = { project_id, build_id: newId(), hash: one.hash }
+    const storage_path = buildKey(ref)
+    const keys = [storage_path, oldFunctionsKey(storage_path)] as const
+    await node.blobs.put(storage_path, Buffer.from('one'))
+    const functions = payloadFields('functions', await deps.payloads.keepList(manyIn('old'), () => keys[1]))
+    const stored = { size: 3, build_type: 'release', storage_path, storage_backend: 'disk' } as const
+    const build = { ...ref, ...stored, ...functions }
+    await deps.aggregates.projects.handle(stream, { type: 'UploadBuild', build }, caller.cause)
+    const heads = () => Promise.all(keys.map(async (key) => (await node.blobs.head(key)) !== null))
+    assert.is((await upload({ build_id: ref.build_id })).functions[0]?.ns, 'old')
+    const suspects = new Set<string>()
+    for (let sweep = 0; sweep < 2; sweep++) await removeOrphanZips(deps, suspects)
+    assert.equal(await heads(), [true, true])
+    await deleteBuild(deps, { project: 'shop', build_id: ref.build_id }, caller)
+    assert.equal(await heads(), [false, false])
+  },
+)
 
 uploading('keeps its zip when the read model lacks the build', async () => {
   const stored = await zips()

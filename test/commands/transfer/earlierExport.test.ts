@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { exportEnv } from '../../../src/commands/transfer/exportEnv.ts'
 import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
 import { payloadsOf } from '../../../src/content/payloads.ts'
-import { buildKey, functionsKey, oldBuildKey } from '../../../src/ports/runtime.ts'
+import { buildKey, oldBuildKey, oldFunctionsKey } from '../../../src/ports/runtime.ts'
 import { openSecrets } from '../../../src/process/secretsFile.ts'
 import { readConfig } from '../../../src/process/config.ts'
 import type { BuildDoc } from '../../../src/projections/builds.ts'
@@ -77,7 +77,7 @@ earlier('is imported with its builds and large payloads, as this version stores 
     assert.equal(await bytesIn(target, build.storage_path), await bytesIn(source, oldBuildKey(build.hash)))
   }
   const listed = after.find(({ functions_ref }) => functions_ref)
-  assert.equal(listed?.functions_ref, { ...ref, key: functionsKey(listed?.storage_path ?? '') })
+  assert.equal(listed?.functions_ref, { ...ref, key: oldFunctionsKey(listed?.storage_path ?? '') })
   const { deployed } = target.views.directory.projectById(listed?.project_id ?? '') ?? {}
   assert.equal(deployed?.functions, [{ ns: 'orders', var: 'listed' }])
 

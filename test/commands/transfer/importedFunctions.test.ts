@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { deleteBuild } from '../../../src/commands/builds/deleteBuild.ts'
 import { toBuildFunctions, toFunctionSpecs } from '../../../src/builds/metadata/functionSpec.ts'
 import type { FunctionSpec } from '../../../src/events/project.ts'
-import { buildKey, functionsKey } from '../../../src/ports/runtime.ts'
+import { buildKey, oldFunctionsKey } from '../../../src/ports/runtime.ts'
 import { suite } from '../../support/suite.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantBuild, plantEnv } from '../plantEnv.ts'
@@ -128,7 +128,7 @@ functions('of a build without a zip are none, whatever the file says', async () 
   const node = await openCommands()
   const { build } = long
   const entries = await long.entries()
-  const [zip, list] = [buildKey(build), functionsKey(buildKey(build))]
+  const [zip, list] = [buildKey(build), oldFunctionsKey(buildKey(build))]
   const without = entries.filter(({ line }) => line['blob'] !== zip)
   assert.ok(without.some(({ line }) => line['blob'] === list))
   const end = without.at(-1)?.line['end'] as { blobs: number }

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { functionsKey, buildKey } from '../../../src/ports/runtime.ts'
+import { buildKey, functionsKey, oldFunctionsKey } from '../../../src/ports/runtime.ts'
 import { suite } from '../../support/suite.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantBuild, plantEnv } from '../plantEnv.ts'
@@ -13,7 +13,8 @@ const functions = Array.from({ length: 3000 }, (_, n) => ({ ns: 'main', var: `f$
 const build = await plantBuild(node, mine, { name: 'built', functions })
 const { key: file } = eventOf(await entriesOf(node, mine), 'FileStored') as { key: string }
 const zip = buildKey(build)
-const list = functionsKey(zip)
+const list = build.functions_ref?.key ?? ''
+const exportedList = oldFunctionsKey(zip)
 
 const lastOf = (entries: readonly Entry[]): Line => entries.at(-1)?.line ?? {}
 const lastRecord = async (): Promise<Line> => lastOf(await entriesOf(node, mine))
@@ -47,23 +48,31 @@ for (const [thing, what, key] of [
     },
   )
 
+exported('leaves out a list of functions that belongs to no build', async () => {
+  const before = await entriesOf(node, mine)
+  for (const stray of [exportedList, functionsKey(zip, '0'.repeat(64))])
+    await node.blobs.put(stray, Buffer.from('[]'))
+  const after = await entriesOf(node, mine)
+  assert.equal(lastOf(after), lastOf(before))
+})
+
 exported(
   'of an earlier version whose list of functions is missing or damaged is refused by its import, which names it',
   async () => {
     const entries = await entriesOf(node, mine)
-    const isList = ({ line }: Entry) => line['blob'] === list
+    const isList = ({ line }: Entry) => line['blob'] === exportedList
     const refusal = async (file: readonly Entry[]): Promise<string> =>
       importInto(await openCommands(), file).then(() => 'none', String)
     const changed = entries.map((entry) =>
       isList(entry) ? { ...entry, bytes: damaged(entry.bytes) } : entry,
     )
-    assert.match(await refusal(changed), `functions_ref: The blob ${list} is damaged`)
+    assert.match(await refusal(changed), `functions_ref: The blob ${exportedList} is damaged`)
     const end = lastOf(entries)['end'] as { blobs: number }
     const missing = [
       ...entries.slice(0, -1).filter((entry) => !isList(entry)),
       { line: { end: { ...end, blobs: end.blobs - 1 } }, bytes: Buffer.alloc(0) },
     ]
-    assert.match(await refusal(missing), `functions_ref: The blob ${list} is not in the file`)
+    assert.match(await refusal(missing), `functions_ref: The blob ${exportedList} is not in the file`)
     assert.is(await refusal(entries), 'none')
   },
 )
