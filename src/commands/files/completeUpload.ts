@@ -78,11 +78,12 @@ const isCompleted = async (deps: Deps, { upload_id, key }: Upload): Promise<bool
 
 /** Joins the parts. Resolves with what `JoinParts` records of them. */
 const joinParts = async (
-  { blobs, quotas }: Pick<Deps, 'blobs' | 'quotas'>,
+  deps: Pick<Deps, 'aggregates' | 'blobs' | 'quotas'>,
   env_id: string,
   known: KnownUpload,
 ): Promise<{ parts: number; parts_revision: number }> => {
-  const { key, blob_upload_id } = known.upload
+  const { blobs, quotas } = deps
+  const { upload_id, key, blob_upload_id } = known.upload
   try {
     const { parts, size } = assembled(known)
     checkFileSize(quotas, env_id, size) // its parts were counted when they arrived
@@ -93,7 +94,9 @@ const joinParts = async (
     const mayBeJoined = isAppError(error, 'not_found') || isAppError(error, 'bad_request')
     const content = mayBeJoined ? await blobs.head(key) : null
     if (!content) throw error
-    return joinedBefore(known, content.size)
+    const now = await uploadState(deps, upload_id) // parts may have arrived between the look at `known` and the join
+    if (now.status !== 'pending') throw noUpload(upload_id)
+    return joinedBefore(now, content.size)
   }
 }
 

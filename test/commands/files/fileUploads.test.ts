@@ -12,7 +12,8 @@ import { type UploadRef, uploadFor } from '../../../src/commands/files/uploadFor
 import { openAggregates } from '../../../src/domain/aggregates.ts'
 import type { FileQuota } from '../../../src/content/fileQuota.ts'
 import { compilePermissions } from '../../../src/access/permissions.ts'
-import { AppError } from '../../../src/errors.ts'
+import { AppError, isAppError } from '../../../src/errors.ts'
+import type { File } from '../../../src/events/file.ts'
 import type { EnvCause } from '../../../src/events/event.ts'
 import type { EventType } from '../../../src/events/index.ts'
 import { streamOf } from '../../../src/events/streams.ts'
@@ -313,6 +314,50 @@ uploads('whose joined parts cannot be known after a crash is refused, and can be
   await abortUpload(deps, { upload_id }, cause)
   assert.is(await node.blobs.head(key), null)
 })
+
+for (const [what, former, expected] of [
+  ['of the same size', 'another', 'conflict'],
+  ['of another size', 'other', undefined],
+] as const)
+  uploads(
+    `that is completed twice while a part ${what} is replaced has the ETag of its content`,
+    async () => {
+      const { upload_id, path } = await begin()
+      await put(upload_id, 1, former)
+      const [joined, refused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const fast: Blobs = {
+        ...node.blobs,
+        async completeUpload(...args) {
+          const blob = await node.blobs.completeUpload(...args)
+          joined.resolve()
+          await refused.promise
+          return blob
+        },
+      }
+      const files: Promise<File>[] = []
+      const slow: Blobs = {
+        ...node.blobs,
+        async completeUpload(...args) {
+          await put(upload_id, 1, 'content')
+          files.push(completeUpload({ ...deps, blobs: fast }, { upload_id }, cause))
+          await joined.promise
+          return node.blobs.completeUpload(...args)
+        },
+      }
+      const late = completeUpload({ ...deps, blobs: slow }, { upload_id }, cause)
+      const code = await late.then(
+        () => undefined,
+        (error: unknown) => isAppError(error) && error.code,
+      )
+      refused.resolve()
+      const file = await files[0]
+      const other = await begin()
+      await put(other.upload_id, 1, 'content')
+      const { etag } = await completeUpload(deps, { upload_id: other.upload_id }, cause)
+      assert.equal([code, file?.etag], [expected, etag])
+      assert.is(await contentAt(path), 'content')
+    },
+  )
 
 uploads(
   'begins once for one id, also if a repeat arrives when its plan is used up by the first',
