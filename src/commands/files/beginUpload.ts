@@ -8,7 +8,7 @@ import { newId as freshId } from '../../ids.ts'
 import { laterNow } from '../../loops/twoClocks.ts'
 import { checkFileQuota } from './checkFileQuota.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import { uploadState } from './uploadFor.ts'
+import { noUpload, uploadState } from './uploadFor.ts'
 
 /** An upload that is not complete after this time is removed (SPEC.md, Multipart upload). */
 export const UPLOAD_EXPIRES_MS = 24 * 3600_000
@@ -51,8 +51,11 @@ export const beginUpload = async (
     }
     await deps.aggregates.admitChange(cause, admitted)
     const upload = { ...admitted, blob_upload_id: await deps.blobs.createUpload(key) }
-    await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'BeginUpload', upload }, cause)
-    return upload
+    const stream = streamOf.upload(upload_id)
+    const { events } = await deps.aggregates.uploads.handle(stream, { type: 'BeginUpload', upload }, cause)
+    if (events.length > 0) return upload
+    await deps.blobs.abortUpload(key, upload.blob_upload_id).catch(() => {}) // the sweep removes what remains
+    throw noUpload(upload_id) // another request has begun it, or it has ended
   })
   return begins.catch(async (error: unknown) => {
     const state = await uploadState(deps, upload_id) // a repeat counts the upload of the first request

@@ -238,6 +238,14 @@ uploads('whose parts were joined in time can be completed after it expired', asy
   assert.is(await contentAt(path), 'content')
 })
 
+/** The quotas of another node, which does not know what this one admits. */
+const admittingBy = (admitUpload: FileQuota['admitUpload']): FileQuota => ({
+  maxFileBytes: (env) => deps.quotas.maxFileBytes(env),
+  checkRoom: (env, bytes) => deps.quotas.checkRoom(env, bytes),
+  roomFor: (env, replaced) => deps.quotas.roomFor(env, replaced),
+  admitUpload,
+})
+
 uploads('begins once for one id', async () => {
   const id = newId()
   const again = { cause, newId: () => id }
@@ -365,19 +373,33 @@ uploads(
     const id = newId()
     const again = { cause, newId: () => id }
     const wanted = { path: 'last', content_type: 'text/plain', run_id: null }
-    const quotas: FileQuota = {
-      maxFileBytes: (env) => deps.quotas.maxFileBytes(env),
-      checkRoom: (env, bytes) => deps.quotas.checkRoom(env, bytes),
-      roomFor: (env, replaced) => deps.quotas.roomFor(env, replaced),
-      async admitUpload() {
-        await begin('last', null, again)
-        throw new AppError('quota_exceeded', 'The first request used the last place')
-      },
-    }
+    const quotas = admittingBy(async () => {
+      await begin('last', null, again)
+      throw new AppError('quota_exceeded', 'The first request used the last place')
+    })
     const repeated = await beginUpload({ ...deps, quotas }, wanted, again)
     assert.equal(repeated, await begin('last', null, again))
   },
 )
+
+uploads('begins once for one id, also if another node begins it meanwhile', async () => {
+  const id = newId()
+  const again = { cause, newId: () => id }
+  let first: Upload | undefined
+  const blobs: Blobs = {
+    ...node.blobs,
+    async createUpload(key) {
+      first = await begin('meanwhile', null, again)
+      return node.blobs.createUpload(key)
+    },
+  }
+  const wanted = { path: 'meanwhile', content_type: 'text/plain', run_id: null }
+  const pending = async () => (await Array.fromAsync(node.blobs.listUploads())).length
+  const before = await pending()
+  const quotas = admittingBy((_, begins) => begins())
+  assert.equal(await beginUpload({ ...deps, blobs, quotas }, wanted, again), first)
+  assert.is(await pending(), before + 1)
+})
 
 uploads('is not found after its completion for parts, nor after the deletion of its file', async () => {
   const { upload_id, path } = await begin()
