@@ -30,7 +30,8 @@ export const putKey = async (
   if (!isErased && (await wrappedKeys.wrappedBy(key)) === null) await wrappedKeys.put(key, bytes)
 }
 
-const BUILD = /^builds\/([0-9a-f-]{36})\/[0-9a-f-]{36}-([0-9a-f]{64})\.(zip|json)$/
+/** A node of a former version also exports the lists whose keys contain their hash. */
+const BUILD = /^builds\/([0-9a-f-]{36})\/[0-9a-f-]{36}-([0-9a-f]{64})(\.zip|(?:-[0-9a-f]{64})?\.json)$/
 
 /** A blob that exists is never replaced. Resolves with its key. A zip must have the hash in its key: unpacked builds are shared by their hash. */
 export const putBlob = async (
@@ -38,7 +39,7 @@ export const putBlob = async (
   { record: { line, bytes }, header: { env_id } }: { record: TransferRecord; header: Header },
 ): Promise<string> => {
   const key = String(line['blob'])
-  const [, project_id, hash, kind] = BUILD.exec(key) ?? []
+  const [, project_id, hash, ending] = BUILD.exec(key) ?? []
   const isOfEnv = key.startsWith(payloadsOf(env_id)) || key.startsWith(filesOf(env_id))
   const project = project_id === undefined ? null : await views.projects.get(project_id)
   if (!isOfEnv && (project_id === undefined || (project && project.env_id !== env_id)))
@@ -50,7 +51,7 @@ export const putBlob = async (
       digest.update(chunk)
       yield chunk
     }
-    if (kind === 'zip' && digest.digest('hex') !== hash)
+    if (ending === '.zip' && digest.digest('hex') !== hash)
       throw new AppError('bad_request', `blob: the content of ${key} does not have the hash in its key`)
   }
   await blobs.put(key, measured())

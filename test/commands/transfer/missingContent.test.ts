@@ -77,4 +77,24 @@ exported(
   },
 )
 
+exported(
+  'of a node of the former version, which lists the key of this one beside its own, is imported',
+  async () => {
+    const entries = await entriesOf(node, mine)
+    const at = entries.findIndex(({ line }) => line['blob'] === exportedList)
+    const { line, bytes } = entries[at] ?? { line: {}, bytes: Buffer.alloc(0) }
+    const end = lastOf(entries)['end'] as { blobs: number }
+    const both = [
+      ...entries.slice(0, at),
+      { line: { ...line, blob: list }, bytes },
+      ...entries.slice(at, -1),
+      { line: { end: { ...end, blobs: end.blobs + 1 } }, bytes: Buffer.alloc(0) },
+    ]
+    const target = await openCommands()
+    await importInto(target, both)
+    await target.views.settled()
+    assert.equal(target.views.directory.projectById(build.project_id)?.deployed?.functions, functions)
+  },
+)
+
 exported.run()
