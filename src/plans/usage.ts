@@ -36,11 +36,14 @@ export const usageOf = async (
   { org_id, limits, nowMs }: { org_id: string; limits: UsageLimits; nowMs: number },
 ): Promise<Usage> => {
   const monthFrom = dayOf(periodOf(nowMs).period_start)
-  const keptFrom = keptFromOf(limits, nowMs)
+  const planKeepsFrom = keptFromOf(limits, nowMs)
   let [runs_this_period, call_count, call_storage_bytes] = [0, 0, 0]
   const env_ids = [...directory.envsOf(org_id)]
   const deleted = new Set(directory.deletedEnvsOf(org_id)) // their runs of this month were used
+  const expired = await callDays.getMany(env_ids)
   for (const env_id of [...env_ids, ...deleted]) {
+    const expiredBefore = expired.get(env_id)?.expired_before ?? '' // perhaps by a lower plan
+    const keptFrom = expiredBefore > planKeepsFrom ? expiredBefore : planKeepsFrom
     const isDeleted = deleted.has(env_id)
     const from = keptFrom < monthFrom && !isDeleted ? keptFrom : monthFrom
     for await (const { day, runs, bytes } of daysOf(callDays, env_id, from)) {

@@ -49,6 +49,15 @@ calls('of a counted day are the numbers of its count, also if facts of the day h
   assert.equal(callsAfter(begun, counted), whole)
   assert.equal(callsAfter(counted), whole)
 })
+calls('of expired days keep their numbers, and one document has the first day that did not expire', () => {
+  const expired = (before: string) => ({ type: 'CallsExpired', env_id: 'env', before }) as const
+  const day = { env_id: 'env', day: '2026-05-01', runs: 1, bytes: 0 }
+  const none = { env_id: 'env', day: '', runs: 0, bytes: 0 }
+  assert.equal(docsAfter(callDays, [begun, expired('2026-05-02'), expired('2026-05-03')]), {
+    'env/2026-05-01': day,
+    env: { ...none, expired_before: '2026-05-03' },
+  })
+})
 calls('count a run once, also when a second worker claims it or its first attempt was lost', () => {
   assert.is(callsAfter(begun, { ...begun, reclaimed: true })?.runs, 1)
   assert.is(callsAfter(begun, { ...begun, lost: 1, replaces_lost: true })?.runs, 1)

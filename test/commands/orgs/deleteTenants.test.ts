@@ -258,13 +258,15 @@ orgs('removes the days of its environments', async () => {
   const { slug, env_id } = await planted()
   const { org_id } = await findOrg(deps, slug)
   await startRun(env_id)
+  const expire = { type: 'ExpireCalls', env_id, before: '2020-01-01' } as const
+  await deps.aggregates.calls.handle(streamOf.calls(env_id), expire, { env_id, correlation_id: 'c' })
   await deleteEnv(deps, { env_id }, cause)
   await purged(env_id)
   const days = async () => {
     await views.settled()
     return (await views.callDays.find({ equal: { env_id }, sort: 'day', limit: 1, offset: 0 })).total
   }
-  assert.is(await days(), 1)
+  assert.is(await days(), 2, 'the day, and what has expired')
   await deleteOrg(deps, { org: org_id }, cause)
   assert.is(await days(), 0)
 })

@@ -7,6 +7,7 @@ import { expireCalls } from '../../../src/commands/orgs/expireCalls.ts'
 import { renewRetention } from '../../../src/commands/orgs/renewRetention.ts'
 import { changeOrg } from '../../../src/commands/orgs/changeOrg.ts'
 import { payloadsOf } from '../../../src/content/payloads.ts'
+import type { Plan } from '../../../src/events/org.ts'
 import type { RunPlan } from '../../../src/events/run.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
@@ -175,14 +176,14 @@ expiry('still count as usage of their month, and are recorded once', async () =>
   for (let n = 0; n < 3; n++) await startRun(env_id, true)
   const { org_id } = views.directory.env(env_id) ?? { org_id: '' }
   const now = dayIn(KEPT_DAYS + 1)
-  const usage = async (nowMs: number) => {
+  const usage = async () => {
     await views.settled()
-    return usageOf(views, { org_id, limits: termsOf.free.limits, nowMs })
+    return usageOf(views, { org_id, limits: termsOf.free.limits, nowMs: now })
   }
-  const before = await usage(today)
+  const before = await usage()
   assert.is(before.runs_this_period, 3)
   await expireCalls(deps, { now })
-  assert.equal(await usage(today), before)
+  assert.equal(await usage(), before)
   const series = { series: { env_id }, interval: 'day', ...dayOf(today) } as const
   const { total } = await runSeriesOf(views, series)
   assert.equal([total.total_runs, total.succeeded], [3, 3])
@@ -196,10 +197,33 @@ expiry('still count as usage of their month, and are recorded once', async () =>
   )
 })
 
+expiry(
+  'are not counted again by a plan that keeps more, nor when the read models are built again',
+  async () => {
+    const { env_id } = await planted('free')
+    for (let n = 0; n < 3; n++) await startRun(env_id, true)
+    const { org_id } = views.directory.env(env_id) ?? { org_id: '' }
+    const expiredAt = dayIn(KEPT_DAYS + 1)
+    const used = async ({ views }: Pick<typeof node, 'views'>, plan: Plan) => {
+      await views.settled()
+      const usage = await usageOf(views, { org_id, limits: termsOf[plan].limits, nowMs: expiredAt })
+      return [usage.runs_this_period, usage.call_count, usage.call_storage_bytes]
+    }
+    assert.equal((await used(node, 'starter')).slice(0, 2), [3, 3])
+    await expireCalls(deps, { now: expiredAt })
+    const rebuilt = await openViewsAnew()
+    for (const each of [node, rebuilt])
+      for (const plan of ['free', 'starter', 'self_host', 'free'] as const)
+        assert.equal(await used(each, plan), [3, 0, 0], plan)
+    await rebuilt.close()
+  },
+)
+
 expiry('count as before when the log has lost their facts and the read models are built again', async () => {
   const { env_id } = await planted('free')
   for (let n = 0; n < 3; n++) await startRun(env_id, true)
   const { org_id } = views.directory.env(env_id) ?? { org_id: '' }
+  const now = dayIn(KEPT_DAYS + 1)
   const used = async ({ views }: Pick<typeof node, 'views'>) => {
     await views.settled()
     const { total } = await runSeriesOf(views, {
@@ -207,7 +231,7 @@ expiry('count as before when the log has lost their facts and the read models ar
       interval: 'day',
       ...dayOf(today),
     })
-    const usage = await usageOf(views, { org_id, limits: termsOf.free.limits, nowMs: today })
+    const usage = await usageOf(views, { org_id, limits: termsOf.free.limits, nowMs: now })
     return { usage, runs: total.total_runs, succeeded: total.succeeded }
   }
   const before = await used(node)
@@ -217,7 +241,7 @@ expiry('count as before when the log has lost their facts and the read models ar
     if (caughtUp) break
   }
   assert.is(streams.size, 3)
-  await expireCalls(deps, { now: dayIn(KEPT_DAYS + 1) })
+  await expireCalls(deps, { now })
   for (const stream of streams) {
     await node.store.expire(stream, 0)
     await until(() => node.store.isExpired(stream))
