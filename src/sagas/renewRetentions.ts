@@ -1,5 +1,6 @@
 import { renewRetention } from '../commands/orgs/renewRetention.ts'
 import type { Logger } from '../logger.ts'
+import { earlierNow } from '../loops/twoClocks.ts'
 import type { Delivery } from '../ports/eventStore.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
@@ -38,7 +39,7 @@ export const renewRetentions = (
     if (event.type === 'OrgChanged' && event.plan !== undefined) {
       const { org_id, plan } = event
       await deps.views.directory.reach(cursor)
-      const streams = await renewRetention(deps, { org_id })
+      const streams = await renewRetention(deps, { org_id, now: earlierNow(deps.store) })
       if (streams > 0)
         deps.logger.info('The retention of streams follows a new plan', { org_id, plan, streams })
     }

@@ -39,7 +39,7 @@ const publish = async (env_id: string): Promise<string> => {
 const renewing = suite('the retention after a change of the plan')
 renewing('is that of the new plan, for every stream of the organization and no other', async () => {
   void runSaga(
-    renewRetentions({ store, views: node.views, logger: silent }),
+    renewRetentions({ ...node.deps, store, logger: silent }),
     { logger: silent, clock },
     node.signal,
   )

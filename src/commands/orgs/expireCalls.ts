@@ -1,15 +1,11 @@
-import { isoOf } from '../../clock.ts'
 import { payloadsOf, placeOf } from '../../content/payloads.ts'
-import { bySystem } from '../../events/actor.ts'
-import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
-import { everyDoc } from '../../loops/everyDoc.ts'
-import { runDayOf } from '../../projections/runDays.ts'
 import { keptFromOf } from '../../plans/usage.ts'
 import { retentionOf, termsOf, UNLIMITED } from '../../plans/plans.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import type { CommandDeps } from '../deps.ts'
 import { expireReplies } from './expireReplies.ts'
+import { recordDays, retentionCauseOf } from './recordDays.ts'
 import { retainStreams } from './renewRetention.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'blobs'> & {
@@ -19,9 +15,6 @@ type Deps = Pick<CommandDeps, 'aggregates' | 'blobs'> & {
     'callDays' | 'directory' | 'envs' | 'events' | 'runs' | 'runStats' | 'settled'
   >
 }
-
-/** All facts of a day are in the log when it is over for this time, although clocks differ. */
-const OVER_MS = 3600_000
 
 /**
  * Forgets the runs and events that the plan of each organization keeps no longer: their documents and their large payloads.
@@ -41,13 +34,11 @@ export const expireCalls = async (deps: Deps, { now }: { readonly now: number })
       env_id,
       seconds: retentionOf(plan),
       keptFrom: keptFromOf(limits, now),
-      today: dayOf(now - OVER_MS),
+      now,
     })
   }
   return removed + (await expireReplies(deps, { now }))
 }
-
-const dayOf = (ms: number): string => isoOf(ms).slice(0, 10)
 
 const expireEnv = async (
   { aggregates, blobs, store, views }: Deps,
@@ -55,25 +46,20 @@ const expireEnv = async (
     env_id,
     seconds,
     keptFrom,
-    today,
-  }: { env_id: string; seconds: number | null; keptFrom: string; today: string },
+    now,
+  }: { env_id: string; seconds: number | null; keptFrom: string; now: number },
 ): Promise<number> => {
   const stream = streamOf.calls(env_id)
-  const cause: EnvCause = { env_id, correlation_id: env_id, ...bySystem('retention') }
-  const { counted, expired, runsCounted } = await aggregates.calls.read(stream, (state) => ({ ...state }))
-  const days = { id: 'day', equal: { env_id }, sort: 'day', from: counted, before: today } as const
-  for await (const { day, runs, bytes } of everyDoc(views.callDays, days))
-    if (day > counted)
-      await aggregates.calls.handle(stream, { type: 'CountDay', env_id, day, runs, bytes }, cause)
-  const runDays = { ...days, from: runsCounted, before: keptFrom }
-  for await (const { day } of everyDoc(views.callDays, runDays)) {
-    const tallies = day > runsCounted ? await runDayOf(views.runStats, { env_id, day }) : null
-    if (tallies) await aggregates.calls.handle(stream, { type: 'CountRuns', env_id, day, tallies }, cause)
-  }
+  await recordDays({ aggregates, views }, { env_id, keptFrom, now })
+  const expired = await aggregates.calls.read(stream, (state) => state.expired)
   if (keptFrom > expired) {
     // A restored log knows the retention only of streams that it contains from the beginning.
     if (store.scavenge) await retainStreams({ store, views }, { env_id, seconds, before: keptFrom })
-    await aggregates.calls.handle(stream, { type: 'ExpireCalls', env_id, before: keptFrom }, cause)
+    await aggregates.calls.handle(
+      stream,
+      { type: 'ExpireCalls', env_id, before: keptFrom },
+      retentionCauseOf(env_id),
+    )
   }
   let removed = 0
   for await (const { key } of blobs.list(payloadsOf(env_id))) {

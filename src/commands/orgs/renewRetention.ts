@@ -1,9 +1,11 @@
 import { BoundedMap } from '../../boundedMap.ts'
 import { streamOf } from '../../events/streams.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
-import { retentionOf } from '../../plans/plans.ts'
+import { retentionOf, termsOf } from '../../plans/plans.ts'
+import { keptFromOf } from '../../plans/usage.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import type { CommandDeps } from '../deps.ts'
+import { recordDays } from './recordDays.ts'
 
 type Views = CommandDeps['views']
 
@@ -53,24 +55,31 @@ export const retainStreams = async (
 
 /**
  * Keeps the streams of an organization for the retention period of its current plan: those of all events and runs in the read
- * models, with their output. Resolves with their number.
+ * models, with their output. Before that, it records the numbers of their days: the facts of many expire at once if the
+ * plan keeps less than the former one. `now`: milliseconds since 1970. Resolves with the number of streams.
  */
 export const renewRetention = async (
   {
+    aggregates,
     store,
     views,
-  }: Pick<CommandDeps, 'store'> & {
-    readonly views: Pick<Views, 'directory' | 'events' | 'runs' | 'settled'>
+  }: Pick<CommandDeps, 'aggregates' | 'store'> & {
+    readonly views: Pick<Views, 'callDays' | 'directory' | 'events' | 'runs' | 'runStats' | 'settled'>
   },
-  { org_id }: { readonly org_id: string },
+  { org_id, now }: { readonly org_id: string; readonly now: number },
 ): Promise<number> => {
   const { directory } = views
-  await views.settled('events', 'runs')
+  await views.settled('callDays', 'events', 'runs')
   let renewed = 0
-  for (const env_id of directory.envsOf(org_id))
-    renewed += await retainStreams(
-      { store, views },
-      { env_id, seconds: retentionOf(directory.env(env_id)?.plan) },
-    )
+  for (const env_id of directory.envsOf(org_id)) {
+    const plan = directory.env(env_id)?.plan
+    const seconds = retentionOf(plan)
+    if (plan && seconds !== null)
+      await recordDays(
+        { aggregates, views },
+        { env_id, keptFrom: keptFromOf(termsOf[plan].limits, now), now },
+      )
+    renewed += await retainStreams({ store, views }, { env_id, seconds })
+  }
   return renewed
 }

@@ -268,7 +268,7 @@ expiry('keep their facts until their documents are removed and their numbers rec
   try {
     setClock(began)
     await startRun(env_id, true)
-    await renewRetention(deps, { org_id })
+    await renewRetention(deps, { org_id, now: clock.now() })
     const before = await state(node)
     const run = before.runs[0] as RunDoc
     assert.is(before.total.total_runs, 1)
@@ -296,6 +296,34 @@ expiry('keep their facts until their documents are removed and their numbers rec
       assert.equal(await state(each), { runs: [], events: [], total: before.total })
     await rebuilt.close()
     await last.close()
+  } finally {
+    setClock(today)
+  }
+})
+
+expiry('are recorded before a plan that keeps less lets their facts expire', async () => {
+  const { env_id } = await planted('self_host')
+  const { org_id } = views.directory.env(env_id) ?? { org_id: '' }
+  const day = dayOf(today)
+  const counted = async ({ views }: Pick<typeof node, 'views'>) => {
+    await views.settled()
+    const { limits } = termsOf.free
+    const { runs_this_period } = await usageOf(views, { org_id, limits, nowMs: today })
+    const { total } = await runSeriesOf(views, { series: { env_id }, interval: 'day', ...day })
+    return [runs_this_period, total.total_runs, total.succeeded]
+  }
+  try {
+    await startRun(env_id, true)
+    setClock(dayIn(20))
+    await changeOrg(deps, { org: org_id, plan: 'free' }, { correlation_id: 'c' })
+    await views.settled()
+    const [run] = (await views.runs.find({ equal: { env_id }, sort: 'order', limit: 1, offset: 0 })).items
+    await renewRetention(deps, { org_id, now: clock.now() })
+    assert.ok(await node.store.isExpired(streamOf.stream(run?.stream_id ?? '')))
+    await node.store.scavenge?.()
+    const rebuilt = await openViewsAnew()
+    for (const each of [node, rebuilt]) assert.equal(await counted(each), [1, 1, 1])
+    await rebuilt.close()
   } finally {
     setClock(today)
   }
