@@ -17,8 +17,8 @@ export interface Target {
 export interface Asked extends Target {
   /** The allow list of the project; null: every public host. */
   readonly network: readonly HostPattern[] | null
-  /** The canonical name for which this child received an address, so that `network` can contain names only. */
-  readonly nameOf?: (address: string) => string | undefined
+  /** The canonical names for which this child received an address, so that `network` can contain names only. */
+  readonly namesOf?: (address: string) => readonly string[]
 }
 
 /** Resolves a target once and returns the addresses to dial. Rejects with an `EgressError`. */
@@ -66,18 +66,20 @@ export const openPolicy = ({
     return canonical(found)
   }
 
-  return async ({ host, port, family, network, nameOf }) => {
+  return async ({ host, family, ...asked }) => {
+    const { port } = asked
     const target = hostOf(host)
     if (!target) throw refusedBy.spelling(host, port)
     const named = nameIn(target)
-    const alias = target.kind === 'address' ? nameOf?.(named) : undefined
-    if (!isListed({ named, alias, port }, network)) throw refusedBy.network(named, port) // E1
+    const listed = listedOf(target, asked)
+    if (listed.length === 0) throw refusedBy.network(named, port) // E1
     const addresses =
       target.kind === 'address'
         ? [{ address: target.address, family: target.family }]
         : await resolved(target.name, family, port)
     for (const found of addresses) {
-      const reason = forbidden(alias ?? named, found, port)
+      const reasons = listed.map((name) => forbidden(name, found, port))
+      const [reason] = reasons.includes(undefined) ? [] : reasons
       if (reason !== undefined) throw refusedBy.address(named, port, reason) // E2
     }
     return addresses
@@ -85,22 +87,23 @@ export const openPolicy = ({
 }
 
 /** Whether the list of a project contains an open connection, which was admitted under an earlier list. */
-export const isStillListed = ({ host, port, network, nameOf }: Omit<Asked, 'family'>): boolean => {
+export const isStillListed = ({ host, ...asked }: Omit<Asked, 'family'>): boolean => {
   const target = hostOf(host)
-  if (!target) return false
-  const named = nameIn(target)
-  return isListed({ named, alias: nameOf?.(named), port }, network)
+  return target !== undefined && listedOf(target, asked).length > 0
 }
 
 const nameIn = (host: Host): string => (host.kind === 'name' ? host.name : host.address)
 
-const isListed = (
-  { named, alias, port }: { named: string; alias: string | undefined; port: number | null },
-  network: Asked['network'],
-): boolean =>
-  network?.some(
-    (pattern) => matches(pattern, named, port) || (alias !== undefined && matches(pattern, alias, port)),
-  ) ?? true
+/** The texts by which the list of a project contains a host: its own, and the names of an address. */
+const listedOf = (
+  host: Host,
+  { port, network, namesOf }: Omit<Asked, 'host' | 'family'>,
+): readonly string[] => {
+  const names = host.kind === 'address' ? (namesOf?.(host.address) ?? []) : []
+  return [nameIn(host), ...names].filter(
+    (name) => network?.some((pattern) => matches(pattern, name, port)) ?? true,
+  )
+}
 
 /** Whether the kernel delivers to this machine without an interface that has the address. */
 const isThisHost = ({ address }: Address): boolean => /^(?:127|0)\.|^::1?$/.test(address)

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { ProtocolViolation } from '../sandbox/frames.ts'
+import { AddressNames } from './addressNames.ts'
 import {
   type Found,
   FRAME,
@@ -55,9 +55,6 @@ const ASK_COST = 16 << 10
 /** Characters of a request to open or look up. */
 const MAX_REQUEST = 1024
 
-/** Addresses whose names are remembered for the allow list. */
-const MAX_NAMES = 256
-
 /**
  * Serves the connections of one child over its pipe. T1: a frame that the child's side would never send destroys the
  * pipe with a `ProtocolViolation`. T2: at most `MAX_QUEUED` bytes, with the memory of their frames, and one read wait in
@@ -67,9 +64,9 @@ const MAX_NAMES = 256
 export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
   const reader = new FrameReader()
   const streams = new Map<number, EgressStream>()
-  const names = new BoundedMap<string, string>(MAX_NAMES)
+  const names = new AddressNames()
   const waitMs = paced()
-  const nameOf = (address: string) => names.get(address)
+  const namesOf = (address: string) => names.of(address)
   let lookups = 0
   /** Places that the streams have. */
   let places = 0
@@ -194,7 +191,7 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
     try {
       const addresses = await admitted(target)
       const host = hostOf(target.host)
-      if (host?.kind === 'name') for (const { address } of addresses) names.set(address, host.name)
+      if (host?.kind === 'name') for (const { address } of addresses) names.add(address, host.name)
       found = { addresses }
     } catch (error) {
       found = { error: fieldsOf(error) }
@@ -206,7 +203,7 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
   const admitted = async (target: Target) => {
     const ms = waitMs(clock.monotonic())
     if (ms > 0) await delay(ms, undefined, { ref: false }) // T5
-    return deps.admit({ ...target, network: deps.network(), nameOf })
+    return deps.admit({ ...target, network: deps.network(), namesOf })
   }
 
   const end = () => {
@@ -238,7 +235,7 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
       const network = deps.network()
       for (const stream of streams.values()) {
         const { host, port } = stream.target
-        if (!isStillListed({ host, port, network, nameOf }))
+        if (!isStillListed({ host, port, network, namesOf }))
           stream.abort(refusedBy.network(host, port).fields)
       }
     },

@@ -14,7 +14,7 @@ interface Given {
   readonly network?: readonly string[] | null
   readonly own?: readonly string[]
   readonly ports?: readonly number[]
-  readonly nameOf?: (address: string) => string | undefined
+  readonly namesOf?: (address: string) => readonly string[]
 }
 
 const patterns = (texts: readonly string[]): HostPattern[] =>
@@ -23,7 +23,7 @@ const patterns = (texts: readonly string[]): HostPattern[] =>
 /** The addresses for a target, or the message of the refusal. */
 const admitted = async (
   host: string,
-  { answers = {}, allow, network = null, own = [], ports = [], nameOf = () => undefined }: Given = {},
+  { answers = {}, allow, network = null, own = [], ports = [], namesOf = () => [] }: Given = {},
   port: number | null = 443,
 ): Promise<string> => {
   const admit = openPolicy({
@@ -34,7 +34,7 @@ const admitted = async (
     ownAddresses: () => new Set(own),
   })
   try {
-    const found = await admit({ host, port, family: 0, network: network && patterns(network), nameOf })
+    const found = await admit({ host, port, family: 0, network: network && patterns(network), namesOf })
     return found.map(({ address }) => address).join(' ')
   } catch (error) {
     if (!(error instanceof EgressError)) throw error
@@ -163,10 +163,22 @@ policy('only hosts in `network` of the project are reached; the refusal names th
   assert.match(await admitted('api.example', { answers, network: [] }), /not in `network`/)
 })
 
-policy('an address that was looked up counts as its name', async () => {
-  const nameOf = (address: string) => (address === '1.1.1.1' ? 'api.example' : undefined)
-  assert.is(await admitted('1.1.1.1', { network: ['api.example'], nameOf }), '1.1.1.1')
-  assert.match(await admitted('1.1.1.2', { network: ['api.example'], nameOf }), /not in `network`/)
+policy('an address that was looked up counts as its names', async () => {
+  const namesOf = (address: string) => (address === '1.1.1.1' ? ['cdn.example', 'api.example'] : [])
+  for (const name of ['api.example', 'cdn.example', 'api.example:443'])
+    assert.is(await admitted('1.1.1.1', { network: [name], namesOf }), '1.1.1.1', name)
+  for (const name of ['other.example', 'api.example:80'])
+    assert.match(await admitted('1.1.1.1', { network: [name], namesOf }), /not in `network`/, name)
+  assert.match(await admitted('1.1.1.2', { network: ['api.example'], namesOf }), /not in `network`/)
+})
+
+policy('a name of an address is no use to it where `network` does not contain that name', async () => {
+  const namesOf = () => ['a.internal', 'b.internal']
+  const allow = 'a.internal'
+  assert.is(await admitted('10.0.0.5', { allow, namesOf }), '10.0.0.5')
+  assert.is(await admitted('10.0.0.5', { allow, namesOf, network: ['*.internal'] }), '10.0.0.5')
+  for (const network of [['b.internal'], ['10.0.0.5'], ['b.internal', 'a.internal:80']])
+    assert.match(await admitted('10.0.0.5', { allow, namesOf, network }), /private/, network.join())
 })
 
 policy('the operator allows networks, hosts and single ports that are not public', async () => {

@@ -13,6 +13,8 @@ import {
   MAX_STREAMS,
   UPLOAD_WINDOW,
 } from '../../src/egress/frames.ts'
+import { NOTHING_ALLOWED, parseOperatorAllow } from '../../src/egress/operatorAllow.ts'
+import { openPolicy } from '../../src/egress/policy.ts'
 import { serveTunnel, type Tunnel, type TunnelDeps } from '../../src/egress/tunnel.ts'
 import { socketPair } from '../support/socketPair.ts'
 import { suite } from '../support/suite.ts'
@@ -310,6 +312,35 @@ tunnels('a connection that the list no longer contains is closed with the reason
   network = []
   setting.tunnel.closeUnlisted()
   await hasFrame(setting, 1, FRAME.close)
+  assert.match(setting.frames.at(-1)?.payload.toString() ?? '', /not in `network`/)
+})
+
+tunnels('an address that two names share is listed while one of them is, in any order', async (context) => {
+  const port = await serve(context, (socket) => socket.resume())
+  let network = [
+    { host: 'a.example', below: false, port },
+    { host: 'b.example', below: false, port: 1 },
+  ]
+  const admit = openPolicy({
+    resolve: async () => [{ address: '127.0.0.1', family: 4 }],
+    allow: parseOperatorAllow('127.0.0.0/8') ?? NOTHING_ALLOWED,
+    ownPorts: () => new Set(),
+  })
+  const setting = await setUp({ network: () => network, admit })
+  const lookUp = (id: number, host: string) => jsonFrame(FRAME.lookup, id, { host, family: 0 })
+  setting.child.write(lookUp(1, 'a.example'))
+  await hasFrame(setting, 1, FRAME.found)
+  setting.child.write(lookUp(2, 'b.example'))
+  await hasFrame(setting, 2, FRAME.found)
+  setting.child.write(open(3, port, '127.0.0.1'))
+  await hasFrame(setting, 3, FRAME.opened)
+  setting.tunnel.closeUnlisted()
+  assert.is(setting.tunnel.streams, 1)
+  network = network.slice(1)
+  setting.tunnel.closeUnlisted()
+  await hasFrame(setting, 3, FRAME.close)
+  setting.child.write(open(4, port, '127.0.0.1'))
+  await hasFrame(setting, 4, FRAME.close)
   assert.match(setting.frames.at(-1)?.payload.toString() ?? '', /not in `network`/)
 })
 
