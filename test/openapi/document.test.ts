@@ -40,6 +40,25 @@ document('names every operation differently', () => {
   )
 })
 
+document('names members and parameters in snake_case, except headers', () => {
+  const names: string[] = []
+  const collect = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    const { properties, parameters } = value as { properties?: unknown; parameters?: unknown }
+    if (typeof properties === 'object') names.push(...Object.keys(properties ?? {}))
+    if (Array.isArray(parameters))
+      for (const each of parameters as { name?: string; in: string }[])
+        if (each.name !== undefined && each.in !== 'header') names.push(each.name)
+    for (const part of Object.values(value)) collect(part)
+  }
+  collect(documentation)
+  assert.ok(names.includes('run_id'))
+  assert.equal(
+    names.filter((name) => !/^[a-z][a-z0-9_]*$/.test(name)),
+    [],
+  )
+})
+
 document('has no dangling reference', () => {
   assert.not.throws(() => resolved(documentation, documentation))
 })
