@@ -12,30 +12,27 @@ type Deps = Pick<CommandDeps, 'aggregates' | 'blobs'> & {
   readonly store: Pick<EventStore, 'expire' | 'scavenge'>
   readonly views: Pick<
     CommandDeps['views'],
-    'callDays' | 'directory' | 'envs' | 'events' | 'runs' | 'runStats' | 'settled'
+    'callDays' | 'directory' | 'envs' | 'events' | 'orgs' | 'runs' | 'runStats' | 'settled'
   >
 }
 
 /**
  * Forgets the runs and events that the plan of each organization keeps no longer: their documents and their large payloads.
- * Before that, it records the numbers of each day, so that neither usage nor statistics decrease. Large replies expire
- * under every plan. `now`: milliseconds since 1970. Resolves with the number of removed blobs.
+ * Before that, it records the numbers of each day, so that neither usage nor statistics decrease; those of deleted
+ * environments too. Large replies expire under every plan. `now`: milliseconds since 1970. Resolves with the number of removed blobs.
  */
 export const expireCalls = async (deps: Deps, { now }: { readonly now: number }): Promise<number> => {
   const { views } = deps
-  await views.settled('callDays', 'envs', 'events', 'runs')
+  await views.settled('callDays', 'envs', 'events', 'orgs', 'runs')
   let removed = 0
-  for await (const { env_id, active } of views.envs.scan()) {
-    const plan = views.directory.env(env_id)?.plan
-    if (!active || plan === undefined) continue
+  for await (const { env_id, org_id, active } of views.envs.scan()) {
+    const plan = active ? views.directory.env(env_id)?.plan : (await views.orgs.get(org_id))?.plan
+    if (plan === undefined) continue
     const { limits } = termsOf[plan]
     if (limits.call_retention_days === UNLIMITED) continue
-    removed += await expireEnv(deps, {
-      env_id,
-      seconds: retentionOf(plan),
-      keptFrom: keptFromOf(limits, now),
-      now,
-    })
+    const keptFrom = keptFromOf(limits, now)
+    if (active) removed += await expireEnv(deps, { env_id, seconds: retentionOf(plan), keptFrom, now })
+    else await recordDays(deps, { env_id, keptFrom, now }) // its runs count as usage of their month
   }
   return removed + (await expireReplies(deps, { now }))
 }

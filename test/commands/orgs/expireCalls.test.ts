@@ -4,6 +4,8 @@ import { isoOf, clock } from '../../../src/clock.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { Idempotency } from '../../../src/commands/idempotency.ts'
 import { expireCalls } from '../../../src/commands/orgs/expireCalls.ts'
+import { deleteEnv } from '../../../src/commands/orgs/deleteEnv.ts'
+import { purgeEnv } from '../../../src/commands/orgs/purgeEnv.ts'
 import { renewRetention } from '../../../src/commands/orgs/renewRetention.ts'
 import { changeOrg } from '../../../src/commands/orgs/changeOrg.ts'
 import { payloadsOf } from '../../../src/content/payloads.ts'
@@ -253,6 +255,33 @@ expiry('count as before when the log has lost their facts and the read models ar
   assert.equal(before.usage.runs_this_period, 3)
   await rebuilt.close()
 })
+
+expiry(
+  'of a deleted environment count as usage of their month when the log has lost their facts',
+  async () => {
+    const { env_id } = await planted('free')
+    const { org_id } = views.directory.env(env_id) ?? { org_id: '' }
+    const run_id = await startRun(env_id, true)
+    await views.settled()
+    const { stream_id = '' } = (await views.runs.get(run_id)) ?? {}
+    await deleteEnv(deps, { env_id }, { correlation_id: 'c' })
+    await purgeEnv({ ...deps, runtime: null }, { env_id, final: true })
+    await expireCalls(deps, { now: dayIn(1) })
+    const head = await node.store.head()
+    await expireCalls(deps, { now: dayIn(1) })
+    assert.is(await node.store.head(), head, 'each day is recorded once')
+    await node.store.expire(streamOf.stream(stream_id), 0)
+    await until(() => node.store.isExpired(streamOf.stream(stream_id)))
+    await node.store.scavenge?.()
+    const rebuilt = await openViewsAnew()
+    for (const { views } of [node, rebuilt]) {
+      await views.settled()
+      const usage = await usageOf(views, { org_id, limits: termsOf.free.limits, nowMs: today })
+      assert.equal([usage.runs_this_period, usage.call_count], [1, 0])
+    }
+    await rebuilt.close()
+  },
+)
 
 expiry('keep their facts until their documents are removed and their numbers recorded', async () => {
   const { env_id } = await planted('free')
