@@ -141,14 +141,15 @@ export class Authenticator {
   #follow(event: DomainEvent): void {
     if (event.type === 'ApiKeyChanged' || event.type === 'ApiKeyDeleted') this.#forget(event.api_key_id)
     else if (event.type === 'ServiceKeysRevoked') this.#forget(event.api_key_id, ...event.service_key_ids)
-    else if (event.type === 'SessionsEnded' && event.reason === 'revoked')
-      this.#forget(event.api_key_id, ...event.session_ids)
+    else if (event.type === 'SessionsEnded') this.#forget(event.api_key_id, ...event.session_ids)
   }
 
   #forget(api_key_id: string, ...ids: readonly string[]): void {
     this.#endings++
-    for (const id of ids.length > 0 ? ids : [api_key_id]) this.#known.delete(id)
-    for (const [id, replies] of this.#open.under(api_key_id)) void this.#check(id, replies)
+    const ended = new Set(ids.length > 0 ? ids : [api_key_id])
+    for (const id of ended) this.#known.delete(id)
+    for (const [id, replies] of this.#open.under(api_key_id))
+      if (ended.has(id) || ended.has(api_key_id)) void this.#check(id, replies)
   }
 
   async #check(id: string, replies: readonly OpenReply[]): Promise<void> {

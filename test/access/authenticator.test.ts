@@ -3,7 +3,7 @@ import { openHints } from '../../src/adapters/embedded/hints.ts'
 import { Authenticator } from '../../src/access/authenticator.ts'
 import type { Credential } from '../../src/access/credential.ts'
 import { useServiceKey } from '../../src/commands/credentials/useServiceKey.ts'
-import { clock, wallNow } from '../../src/clock.ts'
+import { clock, isoOf, wallNow } from '../../src/clock.ts'
 import { AppError, isAppError } from '../../src/errors.ts'
 import type { Permissions } from '../../src/events/org.ts'
 import { streamOf } from '../../src/events/streams.ts'
@@ -65,11 +65,11 @@ const newApiKey = async ({ aggregates }: Node) => {
   return { api_key_id, token }
 }
 
-const newSession = async ({ aggregates }: Node, api_key_id: string) => {
+/** `time`: by the clock of the node that issues it. */
+const newSession = async ({ aggregates }: Node, api_key_id: string, time = clock.now()) => {
   const session_id = newId()
   const { token, secret } = newIssuedToken('session', session_id)
-  const now = clock.iso()
-  const expires_at = new Date(clock.now() + 60_000).toISOString()
+  const [now, expires_at] = [isoOf(time), isoOf(time + 60_000)]
   const session = { session_id, mac: keyring.macOf(secret), permissions: { 'run:*': ['read'] }, expires_at }
   await aggregates.issued.handle(
     streamOf.issued(api_key_id),
@@ -124,6 +124,16 @@ nodes('that were ended on one are refused on the others, without any hint', asyn
   )
   await until(async () => (await asked(there, token)) === 'unauthorized')
   assert.is(await asked(there, other.token), 'unauthorized')
+})
+
+nodes('that one recorded as expired are refused on the others', async ({ node, open }) => {
+  const there = open()
+  const { api_key_id, token } = await newApiKey(node)
+  const session = await newSession(node, api_key_id)
+  assert.ok(isKnown(await asked(there, session.token)))
+  await newSession(node, api_key_id, clock.now() + 120_000)
+  await until(async () => (await asked(there, session.token)) === 'unauthorized')
+  assert.ok(isKnown(await asked(there, token)))
 })
 
 nodes(

@@ -58,14 +58,17 @@ sessions('are revoked one by one', () => {
 sessions('that are not valid cannot be revoked', () => {
   given().when(revoke('a')).refuses('not_found')
   given(created('a'), ended('revoked', 'a')).when(revoke('a')).refuses('not_found')
-  given(created('a', now)).when(revoke('a')).refuses('not_found')
+  given(created('a', now), ended('expired', 'a')).when(revoke('a')).refuses('not_found')
 })
-sessions('are all revoked together, if they are valid', () => {
+sessions('that have expired by the clock of one node can be revoked there', () =>
+  given(created('a', now)).when(revoke('a')).then(ended('revoked', 'a')),
+)
+sessions('are all revoked together, also those that have expired by the clock of one node', () => {
   const all = { type: 'RevokeSessions', ...base } as const
   given(created('a'), created('old', now), created('b'))
     .when(all)
-    .then(ended('revoked', 'a', 'b'))
-  given(created('old', now)).when(all).then()
+    .then(ended('revoked', 'a', 'old', 'b'))
+  given(created('old', now), ended('expired', 'old')).when(all).then()
 })
 sessions.run()
 
@@ -107,11 +110,11 @@ keys('are revoked once, also when they have expired', () => {
   given(keyCreated('a'), revoked('a')).when(revokeKey('a')).then()
   given().when(revokeKey('a')).refuses('not_found')
 })
-keys('are all revoked together, if they are valid', () => {
+keys('are all revoked together, also those that have expired by the clock of one node', () => {
   const all = { type: 'RevokeServiceKeys', ...base } as const
   given(keyCreated('a'), keyCreated('old', now), keyCreated('b'), keyCreated('c'), revoked('c'))
     .when(all)
-    .then(revoked('a', 'b'))
+    .then(revoked('a', 'old', 'b'))
   given().when(all).then()
 })
 keys('of a large number are revoked by facts of a thousand each', () => {

@@ -3,7 +3,7 @@ import type { CommandDeps } from '../deps.ts'
 import { revokeIssued } from './revokeIssued.ts'
 
 /**
- * Revokes every active service key of an API key (SPEC.md, Service keys) and ends their streams. Resolves with the
+ * Revokes every service key of an API key (SPEC.md, Service keys) and ends their streams. Resolves with the
  * count.
  */
 export const revokeServiceKeys = (

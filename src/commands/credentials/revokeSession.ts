@@ -3,7 +3,7 @@ import type { CommandDeps } from '../deps.ts'
 import { revokeIssued } from './revokeIssued.ts'
 
 /**
- * Revokes an active session of an API key; its streams end on every node (SPEC.md, Sessions). Rejects with `not_found`.
+ * Revokes a session of an API key; its streams end on every node (SPEC.md, Sessions). Rejects with `not_found`.
  */
 export const revokeSession = async (
   deps: Pick<CommandDeps, 'aggregates' | 'authenticator'>,
