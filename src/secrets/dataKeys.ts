@@ -7,7 +7,7 @@ import { AppError, isAppError } from '../errors.ts'
 import { streamOf } from '../events/streams.ts'
 import { newId } from '../ids.ts'
 import type { EventStore } from '../ports/eventStore.ts'
-import { blobOf, type DataKeyAt, lostKey, type Scope, type WrappedKeys } from './wrappedKeys.ts'
+import { blobOf, type DataKeyAt, LostKey, type Scope, type WrappedKeys } from './wrappedKeys.ts'
 
 export interface DataKey {
   readonly id: string
@@ -185,7 +185,9 @@ export class DataKeys {
     } catch (error) {
       if (!isAppError(error, 'not_found')) throw error
       // The log names a destruction before it removes the key: another missing key was lost, and can be restored.
-      throw (await this.#isDestroyed(key.scope, key.id)) ? destroyed(error) : lostKey(key, 'missing', error)
+      throw (await this.#isDestroyed(key.scope, key.id))
+        ? destroyed(error)
+        : new LostKey(key, 'missing', error)
     }
   }
 }

@@ -32,13 +32,16 @@ export const blobOf = (key: WrappedKey): string =>
     ? `${FOLDER}${ROOT}/${key.id}`
     : `${FOLDER}${key.scope.env_id}/${key.scope.project_id ?? OF_ENV}/${key.id}`
 
-/** The error for a key that is in the log, and that nothing destroyed. A caller that tries again gets it when it is restored. */
-export const lostKey = (key: WrappedKey, state: 'missing' | 'damaged', cause?: unknown): AppError =>
-  new AppError(
-    'unavailable',
-    `The ${key.kind} key ${blobOf(key)} is ${state} in the blobs; restore it from a backup`,
-    { cause },
-  )
+/** A key that is in the log, and that nothing destroyed. A caller that tries again gets it when it is restored. */
+export class LostKey extends AppError {
+  constructor(key: WrappedKey, state: 'missing' | 'damaged', cause?: unknown) {
+    super(
+      'unavailable',
+      `The ${key.kind} key ${blobOf(key)} is ${state} in the blobs; restore it from a backup`,
+      { cause },
+    )
+  }
+}
 
 const keyAt = (blob: string): WrappedKey | null => {
   const [env_id, project_id, id] = blob.slice(FOLDER.length).split('/')
@@ -96,9 +99,9 @@ export class WrappedKeys {
       if (wrappedBy(wrapped) !== '') return this.#masterKeys.unwrap(boundTo(key), wrapped)
     } catch (error) {
       if (isAppError(error) || key.kind === 'root') throw error
-      throw lostKey(key, 'damaged', error)
+      throw new LostKey(key, 'damaged', error)
     }
-    throw lostKey(key, 'damaged')
+    throw new LostKey(key, 'damaged')
   }
 
   /** Wraps a key with the current master key. A removal waits meanwhile, because the key would come back. */

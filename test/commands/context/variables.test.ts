@@ -140,6 +140,28 @@ keys('erase the secrets when they are destroyed; new values can follow', async (
   assert.is(await read(project, 'DOOMED'), 'new')
 })
 
+keys('are rotated for all projects, also if one has lost its key', async () => {
+  const [lost, damaged, kept] = [await newProject(), await newProject(), await newProject()]
+  for (const project of [lost, damaged, kept]) await create(project, 'A', 'first')
+  const keysIn = (project: string) => Array.fromAsync(node.blobs.list(`keys/${env_id}/${project}/`))
+  for (const { key } of await keysIn(lost)) await node.blobs.remove(key)
+  for (const { key } of await keysIn(damaged)) await node.blobs.put(key, Buffer.from('other'))
+  const { message } = await refusedWith('unavailable', () => rotateDataKeys(deps, { env_id }, operator))
+  for (const [project, state] of [
+    [lost, 'missing'],
+    [damaged, 'damaged'],
+  ] as const) {
+    const name = (await node.views.projects.get(project))?.name
+    assert.match(message, new RegExp(`${name}: A \\(The data key keys/${env_id}/${project}/\\S+ is ${state}`))
+  }
+  assert.is((await keysIn(kept)).length, 2)
+  assert.is(await read(kept, 'A'), 'first')
+
+  for (const project of [lost, damaged]) await update(project, 'A', 'new')
+  await rotateDataKeys(deps, { env_id }, operator)
+  assert.is(await read(lost, 'A'), 'new')
+})
+
 keys('are refused for an unknown environment', async () => {
   const unknown = { env_id: newId() }
   await refusedWith('not_found', () => rotateDataKeys(deps, unknown, operator))
