@@ -98,6 +98,7 @@ export class DataKeys {
         const command = { type: 'DestroyDataKeys', ...projectIn(each), final } as const
         await this.#keys.handle(streamOf.dataKeys(idOf(each)), command, cause)
       }
+      this.#forget() // a text that is sealed from now on must outlive the removal
     }
     await this.removeDestroyed(scope)
   }

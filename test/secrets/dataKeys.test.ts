@@ -302,6 +302,27 @@ keys('unseals nothing from the moment its destruction is stored', async ({ node,
   assert.is(tried, 1)
 })
 
+keys(
+  'seals and unseals nothing on the node that destroys it, from the same moment',
+  async ({ store, blobs }) => {
+    let after = ''
+    const removing: Blobs = {
+      ...blobs,
+      async remove(key) {
+        assert.ok(isAppError(await throws(mine.unseal('env', 'p', before)), 'not_found'))
+        after = await mine.seal('env', 'p', 'new')
+        await blobs.remove(key)
+      },
+    }
+    const dataKeys = dataKeysOn(store, removing)
+    const mine = new Keyring(masterKey, dataKeys)
+    const before = await mine.seal('env', 'p', 'x')
+    assert.is(await mine.unseal('env', 'p', before), 'x')
+    await dataKeys.destroy({ env_id: 'env' }, { final: false }, cause)
+    assert.is(await mine.unseal('env', 'p', after), 'new')
+  },
+)
+
 keys('is forgotten when another node destroys it', async ({ node, store }) => {
   const [mine, other] = [node(), node()]
   const stop = new AbortController()
