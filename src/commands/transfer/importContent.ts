@@ -64,7 +64,7 @@ export const removedMeanwhile = (key: string): AppError =>
 
 const FOLDER = /^[^/]+\/[^/]+\//
 
-/** Rejects with `conflict` if content of files or builds was removed before its fact was stored. */
+/** Rejects with `conflict` if content was removed before it belonged to anything. */
 export const checkStored = async (
   { blobs }: Pick<CommandDeps, 'blobs'>,
   keys: ReadonlySet<string>,

@@ -46,7 +46,7 @@ export const importEnv = async (
   const place = await checkPlace(deps, header)
   const pause = new ImportPause(deps, { env_id, place }, cause)
   try {
-    const { counts, expiring } = await storeRecords(deps, { records, header, transferKey, pause })
+    const { counts, expiring } = await storeRecords(deps, { records, header, place, transferKey, pause })
     await deps.dataKeys.removeDestroyed({ env_id }) // those that an earlier export contained
     await createTenant(deps, { header, place }, cause) // T1
     await pause.end(counts)

@@ -8,7 +8,7 @@ import { appendExpired } from './expiredFacts.ts'
 import { checkStored, putBlob, putKey } from './importContent.ts'
 import { ImportedBuilds } from './importedBuilds.ts'
 import { type ImportedFact, ImportedFacts } from './importedFacts.ts'
-import type { Header } from './importHeader.ts'
+import type { Header, Place } from './importHeader.ts'
 import type { ImportPause } from './importPause.ts'
 import type { TransferRecord } from './records.ts'
 import { appendFacts, checkFree, checkUnexpired } from './storeFacts.ts'
@@ -41,6 +41,7 @@ interface Storing {
   /** Those after the header. */
   readonly records: AsyncIterable<TransferRecord>
   readonly header: Header
+  readonly place: Place
   readonly transferKey: TransferKey
   readonly pause: ImportPause
 }
@@ -59,7 +60,7 @@ export const storeRecords = async (deps: Deps, storing: Storing): Promise<Stored
 const storeWith = async (
   appends: Appends,
   deps: Deps,
-  { records, header, transferKey, pause }: Storing,
+  { records, header, place, transferKey, pause }: Storing,
 ): Promise<Stored> => {
   const facts = new ImportedFacts(header.env_id)
   const counts = { keys: 0, blobs: 0, facts: 0 }
@@ -98,7 +99,8 @@ const storeWith = async (
       counts.keys++
     } else if ('blob' in line) {
       const key = await putBlob(deps, { record, header })
-      if (!key.startsWith(payloadsOf(header.env_id))) content.add(key) // payloads are no orphans: they expire by their day
+      // Payloads of an environment are no orphans while it exists: they expire by their day.
+      if (place === 'absent' || !key.startsWith(payloadsOf(header.env_id))) content.add(key)
       counts.blobs++
     } else {
       const fact = await adapted(facts.check(line))

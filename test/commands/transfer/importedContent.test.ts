@@ -3,14 +3,28 @@ import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { clock } from '../../../src/clock.ts'
 import { removeOrphanZips } from '../../../src/commands/builds/removeOrphanZips.ts'
+import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { removeOrphans } from '../../../src/commands/files/removeOrphans.ts'
 import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
+import { removeOrphanPayloads } from '../../../src/commands/transfer/removeOrphanPayloads.ts'
 import { RecordWriter } from '../../../src/commands/transfer/records.ts'
+import { payloadsOf } from '../../../src/content/payloads.ts'
+import { newId } from '../../../src/ids.ts'
 import { buildKey } from '../../../src/ports/runtime.ts'
 import { suite } from '../../support/suite.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantBuild, plantEnv } from '../plantEnv.ts'
-import { cause, entriesOf, entryOf, eventOf, fileOf, fill, importInto, transferKey } from './importHarness.ts'
+import {
+  cause,
+  entriesOf,
+  entryOf,
+  eventOf,
+  fileOf,
+  fill,
+  handle,
+  importInto,
+  transferKey,
+} from './importHarness.ts'
 
 const [source, fresh] = await Promise.all([openCommands(), openCommands()])
 const mine = await plantEnv(source, 'acme')
@@ -87,4 +101,48 @@ for (const before of ['the first fact', 'BuildDeployed', 'the fact after BuildDe
       assert.equal(await buffer(await node.blobs.get(zip.key)), zip.bytes)
     },
   )
+
+/** An export with a large event, and the key of its payload. */
+const largeEvent = async () => {
+  const tenant = await plantEnv(source, `large-${newId().slice(-12)}`)
+  const event = { event_type: 'large', event_data: 'x'.repeat(100_000), source: 'api' } as const
+  await handle(source, await publishEvent(source.deps, event, tenant.caller))
+  await source.views.settled()
+  const entries = await entriesOf(source, tenant)
+  const key = String(entries.find(({ line }) => 'blob' in line)?.line['blob'])
+  assert.ok(key.startsWith(payloadsOf(tenant.env_id)), key)
+  return { tenant, entries, key, isStored: async () => (await fresh.blobs.head(key)) !== null }
+}
+
+transfer('that was given up before it created its environment leaves no payloads for ever', async () => {
+  const { entries, isStored } = await largeEvent()
+  await importInto(fresh, entries.slice(0, -1)).catch(() => {})
+  const suspects = new Set<string>()
+  assert.is(await removeOrphanPayloads(fresh.deps, suspects), 0)
+  assert.ok(await isStored())
+  assert.is(await removeOrphanPayloads(fresh.deps, suspects), 1)
+  assert.not(await isStored())
+  await importInto(fresh, entries)
+  for (const removed of [0, 0]) assert.is(await removeOrphanPayloads(fresh.deps, suspects), removed)
+  assert.ok(await isStored())
+})
+
+transfer(
+  'whose payload is removed before its environment is created is refused, and can be repeated',
+  async () => {
+    const { tenant, entries, key, isStored } = await largeEvent()
+    const suspects = new Set<string>()
+    const swept = async function* () {
+      const writer = new RecordWriter()
+      yield* fileOf(entries.slice(0, -1), writer)
+      for (const removed of [0, 1]) assert.is(await removeOrphanPayloads(fresh.deps, suspects), removed)
+      yield* fileOf(entries.slice(-1), writer)
+    }
+    const error = await importEnv(fresh.deps, { content: swept(), transferKey }, cause).catch(String)
+    assert.match(String(error), `The blob ${key} was removed during the import; repeat the import`)
+    assert.is(await fresh.views.envs.get(tenant.env_id), null, 'the environment was not created')
+    await importInto(fresh, entries)
+    assert.ok(await isStored())
+  },
+)
 transfer.run()
