@@ -8,6 +8,9 @@ import { dataOf, type Send } from './transport.ts'
 /** Content above this size is sent in parts: a lost connection then costs one part, and there is progress to show. */
 const SINGLE_BYTES = 16 << 20
 
+/** Attempts to read a file that gets other content each time. */
+const TRIES = 8
+
 /** The files of the environment, by path. */
 export const openFiles = (send: Send, { list, all }: Lists<'GET /v1/files'>): Files => {
   const stat = async (path: string, options: RequestOptions = {}): Promise<File> => {
@@ -17,11 +20,27 @@ export const openFiles = (send: Send, { list, all }: Lists<'GET /v1/files'>): Fi
     if (file?.path === path) return file
     throw new ServiceError('not_found', `No file ${path}`, { status: 404 })
   }
+  const download = async ({ file_id }: File, options: RequestOptions): Promise<Response | null> => {
+    try {
+      return await send('GET /v1/files/{file_id}/download', { path: { file_id }, ...options })
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'not_found') return null // it may be stored again
+      throw error
+    }
+  }
   const open: Files['open'] = async (path, options = {}) => {
-    const file = await stat(path, options)
-    const { file_id } = file
-    const response = await send('GET /v1/files/{file_id}/download', { path: { file_id }, ...options })
-    return { ...file, content: response.body ?? new Blob([]).stream() }
+    let file = await stat(path, options)
+    for (let tries = 1; tries <= TRIES; tries++) {
+      const response = await download(file, options)
+      const content = response?.body ?? new Blob([]).stream()
+      if (response && isOf(response, file)) return { ...file, content }
+      const before = file
+      file = await stat(path, options)
+      // A proxy may have changed the ETag of the reply.
+      if (response && (isOf(response, file) || file.etag === before.etag)) return { ...file, content }
+      await content.cancel()
+    }
+    throw new ServiceError('unavailable', `The content of ${path} is being replaced`, { status: 503 })
   }
   return {
     list,
@@ -46,6 +65,12 @@ export const openFiles = (send: Send, { list, all }: Lists<'GET /v1/files'>): Fi
       await dataOf(await send('DELETE /v1/files/{file_id}', { path: { file_id }, ...options }))
     },
   }
+}
+
+/** Whether a reply has the content of the file. Proxies weaken an ETag, or drop it. */
+const isOf = ({ headers }: Response, { etag }: File): boolean => {
+  const given = headers.get('etag')
+  return given === null || given.replace(/^W\//, '') === etag
 }
 
 const blobOf = (content: Content, { contentType }: PutOptions): Blob => {
