@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
-import { AppError, messageOf } from '../errors.ts'
+import { AppError, isAppError, messageOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { withDeadline } from '../loops/deadline.ts'
 
@@ -78,7 +78,9 @@ export class Outages {
     const { engine, since } = outage
     this.#outages.set(engine.name, outage)
     this.#begun.set(engine.id, (this.#begun.get(engine.id) ?? 0) + 1)
-    this.#logger.warn(`${engine.name} does not answer`, { since, error: messageOf(failure.error) })
+    const { error } = failure
+    const data = isAppError(error) ? error.data : {}
+    this.#logger.warn(`${engine.name} does not answer`, { since, error: messageOf(error), ...data })
   }
 
   #end({ engine, since, beganAt }: Outage): void {

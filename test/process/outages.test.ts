@@ -61,6 +61,14 @@ outagesTogether('is logged once when the outage begins, and once when it ends wi
   }),
 )
 
+outagesTogether('is logged with the data of its error', () =>
+  watching(async ({ lines, away }) => {
+    away(new AppError('unavailable', 'refused', { data: { renewal: 'no file' } }))
+    await until(() => lines.length === 1)
+    assert.match(lines[0] ?? '', /"error":"refused","renewal":"no file"\}/)
+  }),
+)
+
 outagesTogether('makes the node not ready after five seconds, with its name and the time since when', () =>
   watching(async ({ outages: watched, away }) => {
     const began = clock.monotonic()

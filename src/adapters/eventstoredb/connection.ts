@@ -1,4 +1,5 @@
 import { clock } from '../../clock.ts'
+import { AppError, messageOf } from '../../errors.ts'
 import { withDeadline } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
 import { type OpenClient, openClient, type ServerFeatures } from './client.ts'
@@ -27,6 +28,7 @@ export class Connection {
   #renewedAt = clock.monotonic()
   #heardAt = clock.monotonic()
   #tlsError: unknown
+  #renewalFailure: unknown
 
   constructor(address: Address) {
     this.#address = address
@@ -77,7 +79,7 @@ export class Connection {
 
   /**
    * Replaces a client that no longer works. Never throws, because timers call it: while the files of TLS cannot be read, the
-   * present client stays until the next failure.
+   * present client stays until the next failure, and `explained` says why.
    */
   renew(): void {
     if (this.closed.aborted || clock.monotonic() - this.#renewedAt < RENEW_EVERY_MS) return
@@ -85,11 +87,23 @@ export class Connection {
     const [opened, gone] = [this.#opened, this.#gone]
     try {
       ;[this.#opened, this.#current, this.#gone] = this.#open()
-    } catch {
+    } catch (error) {
+      this.#renewalFailure = error
       return
     }
+    this.#renewalFailure = undefined
     gone.abort()
     void opened.close()
+  }
+
+  /** Adds the reason why the client could not be replaced to the data of a failure, which no API client gets. */
+  explained(error: AppError): AppError {
+    if (this.#renewalFailure === undefined) return error
+    const { code, message, cause, data } = error
+    return new AppError(code, message, {
+      cause,
+      data: { ...data, renewal: messageOf(this.#renewalFailure) },
+    })
   }
 
   async close(): Promise<void> {

@@ -282,7 +282,7 @@ export class Reader {
   #failed(error: unknown): AppError {
     if (this.#connection.closed.aborted) return closed()
     if (isClientWedged(error)) this.#connection.renew()
-    return appErrorOf(error)
+    return this.#connection.explained(appErrorOf(error))
   }
 }
 
