@@ -35,8 +35,10 @@ interface Collector {
  * and one in which the garbage collector has paused the thread begins nothing.
  */
 export class FairTurns {
-  /** Operations begun in this turn, by organization. */
+  /** Operations begun since the last look at those that wait, by organization. */
   readonly #begun = new Map<string, number>()
+  /** Those that did not wait. They belong to the turn of the next look (T1). */
+  readonly #begunAtOnce = new Map<string, number>()
   readonly #waiting = new Map<string, (() => void)[]>()
   #latest = ''
   /** Monotonic milliseconds until which more than one organization counts as active. */
@@ -84,6 +86,7 @@ export class FairTurns {
     const begun = this.#begun.get(org_id) ?? 0
     if (!waiting && begun < this.#mostAt(now)) {
       this.#begun.set(org_id, begun + 1)
+      this.#begunAtOnce.set(org_id, (this.#begunAtOnce.get(org_id) ?? 0) + 1)
       return null
     }
     return new Promise((resolve) => {
@@ -109,6 +112,7 @@ export class FairTurns {
       this.#rest(now)
       this.#hasSkipped = this.#collector.hasPaused() && !this.#hasSkipped
       if (!this.#hasSkipped) this.#begin(now)
+      this.#begunAtOnce.clear()
       if (this.#hasMore()) this.#turn()
     })
   }
@@ -126,7 +130,7 @@ export class FairTurns {
   #beginWaiting(now: number, room: number): void {
     const most = Math.min(this.#mostAt(now), room)
     for (const [org_id, waiting] of this.#waiting) {
-      const next = waiting.splice(0, most)
+      const next = waiting.splice(0, Math.max(0, most - (this.#begunAtOnce.get(org_id) ?? 0)))
       this.#begun.set(org_id, next.length)
       if (waiting.length === 0) this.#waiting.delete(org_id)
       for (const begin of next) begin()
