@@ -8,7 +8,7 @@ import { newId as freshId } from '../../ids.ts'
 import { laterNow } from '../../loops/twoClocks.ts'
 import { checkFileQuota } from './checkFileQuota.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import { noUpload, uploadState } from './uploadFor.ts'
+import { uploadState } from './uploadFor.ts'
 
 /** An upload that is not complete after this time is removed (SPEC.md, Multipart upload). */
 export const UPLOAD_EXPIRES_MS = 24 * 3600_000
@@ -55,7 +55,8 @@ export const beginUpload = async (
     const { events } = await deps.aggregates.uploads.handle(stream, { type: 'BeginUpload', upload }, cause)
     if (events.length > 0) return upload
     await deps.blobs.abortUpload(key, upload.blob_upload_id).catch(() => {}) // the sweep removes what remains
-    throw noUpload(upload_id) // another request has begun it, or it has ended
+    const first = await uploadState(deps, upload_id)
+    return 'upload' in first ? first.upload : upload // a repeat gets a reply also after the upload has ended
   })
   return begins.catch(async (error: unknown) => {
     const state = await uploadState(deps, upload_id) // a repeat counts the upload of the first request

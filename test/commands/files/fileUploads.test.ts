@@ -401,6 +401,19 @@ uploads('begins once for one id, also if another node begins it meanwhile', asyn
   assert.is(await pending(), before + 1)
 })
 
+uploads('gets a reply for a repeat after it was cancelled, which begins nothing', async () => {
+  const id = newId()
+  const again = { cause, newId: () => id }
+  await begin('ended', null, again)
+  await abortUpload(deps, { upload_id: id }, cause)
+  const pending = async () => (await Array.fromAsync(node.blobs.listUploads())).length
+  const before = await pending()
+  const { upload_id, path } = await begin('ended', null, again)
+  assert.equal({ upload_id, path }, { upload_id: id, path: 'ended' })
+  assert.is(await pending(), before)
+  await refusedWith('not_found', () => put(id, 1, 'x'))
+})
+
 uploads('is not found after its completion for parts, nor after the deletion of its file', async () => {
   const { upload_id, path } = await begin()
   await put(upload_id, 1, 'x')
