@@ -56,6 +56,15 @@ publishing('takes numbers and texts that only look too large, and a byte order m
   assert.equal((json as { data: Event }).data.event_data, JSON.parse(data))
 })
 
+publishing('refuses a body that is not UTF-8, and stores no other text in its place', async () => {
+  const latin1 = Buffer.from('{"event_type":"a:latin","event_data":"caf\u00e9"}', 'latin1')
+  const { status, json } = await api.send('POST', '/events', { body: latin1 })
+  assert.is(status, 400)
+  const { message } = (json as { error: { message: string } }).error
+  assert.is(message, 'body: expected JSON in UTF-8')
+  assert.is((await api.page('/events?event_type=a%3Alatin')).pagination.total, 0)
+})
+
 publishing(
   'returns the number of its handlers in all projects, also for a stream that continues',
   async () => {

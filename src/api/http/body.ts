@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { ByteChunks } from '../../loops/byteChunks.ts'
 import { AppError } from '../../errors.ts'
@@ -52,10 +53,11 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
 
 /**
  * Parses JSON of any content type. An empty body is `undefined`. A number beyond a double is refused, because it would be
- * stored as `null`.
+ * stored as `null`, and so are other encodings, because each of their letters could become U+FFFD.
  */
 export const parseJson = (bytes: Buffer): unknown => {
   if (bytes.length === 0) return undefined
+  if (!isUtf8(bytes)) throw new AppError('bad_request', 'body: expected JSON in UTF-8')
   const text = withoutBom(bytes.toString('utf8')) // some clients send one (RFC 8259, 8.1)
   if (nestsDeeperThan(MAX_DEPTH, text))
     throw new AppError('bad_request', `body: expected at most ${MAX_DEPTH} levels of nesting`)
