@@ -274,7 +274,8 @@ export const operatorRoute = <Path extends string, Q extends TObject, B extends 
   spec: Declared<Path, Q, B, OperatorAsk<ParamsOf<Path>, Static<Q>, Static<B>, Deps>>,
 ): OperatorRoute<Deps> => ({
   ...checked<OperatorAsk<Record<string, string>, unknown, unknown, Deps>>(spec, {
-    takesKey: spec.method === 'POST' && spec.rawBody === undefined, // an import can be repeated without a key
+    // An import and an export can be repeated without a key.
+    takesKey: spec.method === 'POST' && spec.rawBody === undefined && spec.reply.kind !== 'bytes',
   }),
   needs: null,
   operator: true,

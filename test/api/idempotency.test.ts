@@ -232,6 +232,20 @@ keyed('works for the operator, and returns a token again to the same caller', as
   assert.is((await openApi(server.url, token).send('GET', '/env')).status, 200)
 })
 
+keyed('has no effect on an export, which changes nothing', async () => {
+  const operator = openApi(server.url, readOperatorToken(dataDir))
+  const { env_id } = await server.api.get<{ env_id: string }>('/env')
+  const exported = () =>
+    post(
+      `${server.url}/operator/envs/${env_id}/export`,
+      { transfer_key: `${'A'.repeat(43)}=` },
+      'e1',
+      operator,
+    )
+  for (const { status, text } of [await exported(), await exported()])
+    assert.equal([status, text.startsWith('{"format":"svc export"')], [200, true])
+})
+
 keyed('creates one session, and does not return its token to other callers with the key', async () => {
   const body = { permissions: { 'run:*': ['read'] } }
   const [first, again] = [await post('/sessions', body, 'z1'), await post('/sessions', body, 'z1')]
@@ -263,6 +277,10 @@ keyed('is answered the same after a restart', async () => {
 
 keyed('works on every POST under /v1, also if the handler writes the reply', () => {
   const posts = allRoutes.filter(({ takesKey }) => takesKey)
+  assert.equal(
+    posts.filter(({ reply }) => reply.kind === 'bytes' || reply.kind === 'bare').map(({ path }) => path),
+    [],
+  )
   const byThemselves = posts.filter(({ reply, form, rawBody }) => reply.kind === 'stream' || form || rawBody)
   assert.equal(byThemselves.map(({ path }) => path).sort(), [
     '/v1/projects/:project/builds',
