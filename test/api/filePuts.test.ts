@@ -37,6 +37,23 @@ uploads('answers 200 with the File of SPEC.md, without the runs that wrote it', 
   assert.is(answer.headers.get('etag'), rest.etag)
 })
 
+for (const [name, value] of [
+  ['If-None-Match', '*'],
+  ['If-Match', '"another"'],
+  ['If-Unmodified-Since', 'Thu, 01 Jan 1970 00:00:00 GMT'],
+] as const) {
+  uploads(`refuses ${name}, because it would replace content that the client excluded`, async () => {
+    const { file_id } = await put('conditional', 'one')
+    const headers = { [name]: value }
+    const replaced = await api.send('PUT', '/files/upload/conditional', { body: 'two', headers })
+    const deleted = await api.send('DELETE', `/files/${file_id}`, { headers })
+    assert.equal([replaced.status, deleted.status], [400, 400])
+    const { message } = (replaced.json as { error: { message: string } }).error
+    assert.is(message, `${name}: not supported, expected a change without a condition`)
+    assert.is((await get(file_id)).text, 'one')
+  })
+}
+
 uploads('replaces the content at the same path and keeps file_id; the old content is removed', async () => {
   const before = await put('same', 'one')
   const kept = await contents()

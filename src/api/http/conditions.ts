@@ -1,3 +1,19 @@
+import type { IncomingMessage } from 'node:http'
+import { AppError } from '../../errors.ts'
+
+/** The conditions of a change (RFC 9110, 13.1). */
+const OF_CHANGES = ['If-Match', 'If-None-Match', 'If-Unmodified-Since'] as const
+
+/**
+ * Throws `bad_request` for a change with a condition: no route checks one, and a change must not be made when its condition is
+ * false (RFC 9110, 13.1.1 and 13.1.2).
+ */
+export const demandUnconditional = ({ headers }: Pick<IncomingMessage, 'headers'>): void => {
+  const name = OF_CHANGES.find((each) => headers[each.toLowerCase()] !== undefined)
+  if (name !== undefined)
+    throw new AppError('bad_request', `${name}: not supported, expected a change without a condition`)
+}
+
 /** Whether `If-None-Match` names the current content (RFC 9110, 13.1.2: weak comparison). */
 export const isNotModified = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || [...ifNoneMatch.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag)

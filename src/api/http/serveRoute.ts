@@ -13,6 +13,7 @@ import { authenticated } from './authenticated.ts'
 import { cookieIn, OPERATOR as OPERATOR_COOKIE, sessionCookie } from './cookies.ts'
 import { sessionIn } from './sessionIn.ts'
 import { clientIp } from './clientIp.ts'
+import { demandUnconditional } from './conditions.ts'
 import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
 import { largeSizeOf, parseInMemory } from './jsonMemory.ts'
 import type { ApiMemory } from './memory.ts'
@@ -73,6 +74,7 @@ const serveOperator =
   (route: OperatorRoute, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
     const cause = await admitted(ctx, deps.operator, deps)
+    if (route.method !== 'GET') demandUnconditional(ctx.req)
     const request = await validated(route, deps, ctx)
     const once: Once = (content, work) =>
       onceFor(request, route, { id: OPERATOR, cause: { ...cause, env_id: OPERATOR } }, content, work)
@@ -90,6 +92,7 @@ const serveCredential =
     demandImported(deps.views.directory, credential.env_id)
     const counted = deps.orgRates.take(ctx, credential.env_id)
     if (counted) await counted
+    if (route.method !== 'GET') demandUnconditional(ctx.req)
     const owner = deps.memory.ownerOf(credential.env_id)
     const { done, ...request } = await validated(route, deps, ctx, { of: deps.memory, owner })
     const forget = (part: object) => {
