@@ -222,10 +222,7 @@ const refusalOf = (reply: streams.BatchAppendResp, stream: string, expected: Exp
     return new AppError('payload_too_large', `An append to ${stream} is larger than the event store accepts`)
   }
   if (kind === 'AccessDenied') {
-    return new AppError(
-      'bad_request',
-      'The event store refused the append: check user and password in SVC_EVENT_STORE',
-    )
+    return new AppError('unavailable', 'The event store refused the user or password of an append')
   }
   return new AppError(
     'unavailable',

@@ -25,7 +25,14 @@ export const isExistingGroup = (error: unknown): boolean => typeOf(error) === 'p
 
 /** A plain error means that the client failed to find a node. It may then return the same error on every call. */
 export const isClientWedged = (error: unknown): boolean =>
-  !(error instanceof AppError) && typeOf(error) === undefined
+  !(error instanceof AppError) && typeOf(error) === undefined && !isDenied(error)
+
+/** The server refused the user or password, also as the cause of an error of the port. */
+export const isDenied = (error: unknown): boolean => {
+  const failure = error instanceof AppError ? error.cause : error
+  const { code } = (failure ?? {}) as Failure
+  return typeOf(failure) === 'access-denied' || code === 7 || code === 16
+}
 
 /**
  * The server read bytes at a position that are no record: nothing was ever stored there. It has an error for most of such
@@ -37,27 +44,18 @@ export const isNoPlace = (error: unknown): boolean =>
 /** The failure of a server that does not answer in time. */
 export const silent = (): AppError => new AppError('unavailable', 'The event store does not answer')
 
-/** Failures that a retry cannot solve: a wrong login, or a position that never existed. */
-const refusalOf = (error: unknown): AppError | undefined => {
-  const { code, message = '' } = (error ?? {}) as Failure
-  if (typeOf(error) === 'access-denied' || code === 7 || code === 16) {
-    return new AppError('bad_request', 'The event store refused the user or password', {
-      cause: error,
-    })
-  }
-  if (message.includes('InvalidPosition')) {
+/**
+ * Converts any failure of a call to an error of the port. A login that is refused while the service runs is an outage: an operator
+ * replaces it there before the nodes have the new one, and what they do meanwhile must not fail for good.
+ */
+export const appErrorOf = (error: unknown): AppError => {
+  if (error instanceof AppError) return error
+  const reason = messageOf(error)
+  if (isDenied(error))
+    return new AppError('unavailable', 'The event store refused the user or password', { cause: error })
+  if (reason.includes('InvalidPosition'))
     return new AppError('bad_request', 'Expected a cursor of this log, got a position that does not exist', {
       cause: error,
     })
-  }
-  return undefined
-}
-
-/** Converts any failure of a call to an error of the port. */
-export const appErrorOf = (error: unknown): AppError => {
-  if (error instanceof AppError) return error
-  return (
-    refusalOf(error) ??
-    new AppError('unavailable', `The event store does not answer: ${messageOf(error)}`, { cause: error })
-  )
+  return new AppError('unavailable', `The event store does not answer: ${reason}`, { cause: error })
 }

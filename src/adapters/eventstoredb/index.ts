@@ -19,7 +19,7 @@ import { readableBatch, readableStreamBatch } from '../shared/readable.ts'
 import { type Address, parseAddress } from './address.ts'
 import { Appender } from './appender.ts'
 import { Connection } from './connection.ts'
-import { appErrorOf } from './failures.ts'
+import { appErrorOf, isDenied } from './failures.ts'
 import { EndCheck } from './endCheck.ts'
 import { Follower } from './follower.ts'
 import { setRetention } from './setRetention.ts'
@@ -52,7 +52,9 @@ export const openEventStoreDb = async (url: string): Promise<EventStore> => {
 
 const openingFailure = (error: unknown, { place }: Address): AppError => {
   const { code, message, cause } = appErrorOf(error)
-  return new AppError(code, `SVC_EVENT_STORE: ${place}: ${message}`, { cause })
+  return new AppError(isDenied(error) ? 'bad_request' : code, `SVC_EVENT_STORE: ${place}: ${message}`, {
+    cause,
+  })
 }
 
 class EventStoreDb implements EventStore {

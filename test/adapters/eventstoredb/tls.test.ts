@@ -1,7 +1,7 @@
 import { renameSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
-import { isAppError } from '../../../src/errors.ts'
+import { isAppError, messageOf } from '../../../src/errors.ts'
 import { newId } from '../../../src/ids.ts'
 import { fact, failureOf, payloadOf } from '../../contracts/eventStore/facts.ts'
 import { openSurely } from '../../contracts/eventStore/openEventStoreDb.ts'
@@ -22,11 +22,12 @@ const tls = suite('EventStoreDB adapter: TLS and users', { timeoutMs: 60_000 })
 /** One or two secured nodes with one log, and their address without a scheme. */
 const secured = async (
   work: (nodes: readonly StandIn[], at: (host: string) => string) => Promise<void>,
-  { count = 1, issued = certificate } = {},
+  { count = 1, issued = certificate, user = login } = {},
 ): Promise<void> => {
   const log = new Log()
   const nodes: StandIn[] = []
-  for (let i = 0; i < count; i++) nodes.push(await startStandIn({ log, security: { ...issued, login } }))
+  for (let i = 0; i < count; i++)
+    nodes.push(await startStandIn({ log, security: { ...issued, login: user } }))
   const [leader, ...followers] = nodes
   for (const follower of followers) if (leader) follower.misbehave.follow(leader)
   try {
@@ -126,6 +127,37 @@ tls('a file that is missing and a node without TLS end the start', async () => {
   const open = await startStandIn()
   assert.match(await refusal(`esdb://admin:planted@127.0.0.1:${open.port}?tls=true`), /set tls=false/)
   await open.stop()
+})
+
+tls('a login that the server refuses for a while is an outage', () => {
+  const user = { ...login }
+  return secured(
+    async ([node], at) => {
+      const store = await openSurely(`esdb://admin:changeit@${at('127.0.0.1')}?${trusted}`)
+      const stream = `t-${newId()}`
+      const readers = readersOf(store, stream)
+      await store.append(stream, [fact(stream, 0)], 'none')
+      for (const seen of [readers.log, readers.own, readers.group]) await until(() => seen().length === 1)
+      user.password = 'replaced'
+      await node?.stop() // otherwise calls that are open continue
+      await node?.restart()
+      const one = fact(stream, 1)
+      const asks = [() => store.head(), () => store.append(stream, [one], 0), () => store.expire(stream, 60)]
+      for (const ask of asks) {
+        const failure = await until(async () => {
+          const found = await failureOf(ask())
+          return messageOf(found).includes('refused the user or password') && found
+        })
+        assert.ok(isAppError(failure, 'unavailable'))
+      }
+      user.password = login.password
+      await until(() => store.append(stream, [one], 0))
+      for (const seen of [readers.log, readers.own, readers.group]) await until(() => seen().length === 2)
+      await readers.stop()
+      await store.close()
+    },
+    { user },
+  )
 })
 
 tls('a node that was killed is found again', () =>

@@ -2,22 +2,22 @@ import { Metadata, ServerInterceptingCall, type ServerInterceptor, status } from
 
 export interface Login {
   readonly username: string
-  readonly password: string
+  password: string
 }
 
 /** Calls that need no user. */
 const OPEN = /^\/event_store\.client\.(gossip|server_features)\./
 
-/** Refuses each call with a wrong login, and calls without one where they need it. */
+/** Refuses each call with a wrong login, and calls without one where they need it. The login may change. */
 export const authenticating =
-  ({ username, password }: Login): ServerInterceptor =>
+  (login: Readonly<Login>): ServerInterceptor =>
   ({ path }, call) =>
     new ServerInterceptingCall(call, {
       start: (begin) =>
         begin({
           onReceiveMetadata: (metadata, receive) => {
             const [given] = metadata.get('authorization')
-            const expected = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+            const expected = `Basic ${Buffer.from(`${login.username}:${login.password}`).toString('base64')}`
             if (given === expected || (given === undefined && OPEN.test(path))) return receive(metadata)
             const [code, details] =
               given === undefined
