@@ -48,6 +48,8 @@ export class Connection {
       autoResendUnfulfilledCommands: false, // C1
       maxRetriesPerRequest: 0, // C1
       autoResubscribe: false, // subscribers subscribe in `onReady`
+      // After a failover, the former primary may keep its connections, and the address leads to the new one.
+      reconnectOnError: ({ message }) => message.includes('READONLY'),
       retryStrategy: (tries) => jittered(pauseAfter(tries - 1, PAUSES)),
     })
     this.redis.on('error', (error: Error) => {

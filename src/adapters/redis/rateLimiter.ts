@@ -62,7 +62,7 @@ class RedisRateLimiter implements RateLimiter {
     this.#logger = logger
     this.#answerMs = answerMs
     this.#connection = new Connection(address, {
-      onReady: () => this.#back(),
+      onReady: () => this.#tryNow(),
       onLost: (reason) => this.#lost(reason),
     })
   }
@@ -106,6 +106,11 @@ class RedisRateLimiter implements RateLimiter {
     })
     const [allowed, aheadUs] = answer as [number, number]
     return verdictOf(allowed === 1, aheadUs, parameters)
+  }
+
+  /** A connection proves nothing: it may be to a replica, which refuses to count. */
+  #tryNow(): void {
+    if (this.#tryAt !== null) this.#tryAt = clock.monotonic()
   }
 
   #lost(reason: string): void {
