@@ -150,6 +150,17 @@ s3('a failure that is reported with status 200 is a failure', async () => {
   await close()
 })
 
+s3('a failure that is reported with status 200 is retried', async () => {
+  const { blobs, said, close } = await openOn(({ what }, nth) => {
+    if (what === 'POST complete' && nth < 1) return refusalOf(200, 'InternalError')
+    if (what === 'HEAD object') return { status: 200, headers: { 'content-length': '12582912', etag: '"e"' } }
+    return undefined
+  })
+  assert.is((await blobs.put('large', large())).size, 12 << 20)
+  assert.equal(said().slice(-3), ['POST complete', 'POST complete', 'HEAD object'])
+  await close()
+})
+
 s3(
   'an upload that S3 completed is complete although the reply was lost, and no other upload is',
   async () => {

@@ -7,7 +7,7 @@ import { Backoff } from '../../loops/backoff.ts'
 import { withDeadline } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
 import { bytesOf, exchange, SILENCE_MS } from './exchange.ts'
-import { mayPass } from './failures.ts'
+import { demandRoot, mayPass } from './failures.ts'
 import { textOf } from './xml.ts'
 
 const MAX_TRIES = 4
@@ -95,11 +95,19 @@ export class Client {
     return response
   }
 
-  /** Sends a request about the bucket or an upload and returns the XML of the response. */
+  /**
+   * Sends a request about the bucket or an upload and returns the XML of the response. `root`: its outermost element; a failure
+   * that S3 reports with status 200 is repeated like any other.
+   */
   async control(
     method: 'GET' | 'POST',
     query: Record<string, string>,
-    { key, payload, onRetry }: { key?: string; payload?: string; onRetry?: () => void } = {},
+    {
+      key,
+      payload,
+      root,
+      onRetry,
+    }: { key?: string; payload?: string; root?: string; onRetry?: () => void } = {},
   ): Promise<string> {
     let tries = 0
     return this.#patiently(true, async () => {
@@ -113,7 +121,9 @@ export class Client {
       const answering = this.#library
         .makeRequest({ ...options, ...(payload !== undefined && { payload }) })
         .then((response) => response.text())
-      return answerOf(CONTROL_MS[method], answering)
+      const xml = await answerOf(CONTROL_MS[method], answering)
+      if (root !== undefined) demandRoot(xml, root)
+      return xml
     })
   }
 

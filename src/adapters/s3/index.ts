@@ -13,7 +13,7 @@ import { Sender } from '../shared/sender.ts'
 import { parseAddress } from './address.ts'
 import { Client } from './client.ts'
 import { bytesOf } from './exchange.ts'
-import { appErrorOf, demandRoot, isMissing, openingErrorOf, statusOf } from './failures.ts'
+import { appErrorOf, isMissing, openingErrorOf, statusOf } from './failures.ts'
 import { Multipart, type Stat } from './multipart.ts'
 import { put, putWhole } from './put.ts'
 import { elementsOf, required } from './xml.ts'
@@ -152,8 +152,8 @@ class S3Blobs implements Blobs {
     const asked = this.#client.namePrefixOf(prefix.replace(/(?<=^|\/)\.{1,2}$/, ''))
     let after: Record<string, string> = {}
     for (;;) {
-      const xml = await this.#client.control('GET', { 'list-type': '2', prefix: asked, ...after })
-      demandRoot(xml, 'ListBucketResult')
+      const query = { 'list-type': '2', prefix: asked, ...after }
+      const xml = await this.#client.control('GET', query, { root: 'ListBucketResult' })
       for (const object of elementsOf(xml, 'Contents')) {
         const key = this.#client.keyOf(required(object, 'Key'))
         if (key?.startsWith(prefix)) yield { key, size: Number(required(object, 'Size')) }

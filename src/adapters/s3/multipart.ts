@@ -3,7 +3,7 @@ import { AppError, isAppError } from '../../errors.ts'
 import type { BlobInfo, PendingUpload, UploadedPart } from '../../ports/blobs.ts'
 import { badPart, checkedKey, checkedPartNumber, checkedParts, sizedBytes } from '../shared/blobKeys.ts'
 import { type Body, bodyOf, type Client } from './client.ts'
-import { codeOf, demandRoot } from './failures.ts'
+import { codeOf } from './failures.ts'
 import { elementsOf, required } from './xml.ts'
 
 /** A stored blob with its ETag in S3. */
@@ -49,10 +49,8 @@ export class Multipart {
     let lost = false
     const onRetry = () => (lost = true)
     try {
-      demandRoot(
-        await this.#client.control('POST', { uploadId }, { key, payload, onRetry }),
-        'CompleteMultipartUploadResult',
-      )
+      const root = 'CompleteMultipartUploadResult'
+      await this.#client.control('POST', { uploadId }, { key, payload, root, onRetry })
     } catch (error) {
       // The response to the first request was lost: S3 has completed the upload and no longer knows it.
       const done = lost && codeOf(error) === 'NoSuchUpload' && (await this.#stat(key))?.etag === etagOf(parts)
@@ -76,8 +74,8 @@ export class Multipart {
   async *listUploads(): AsyncGenerator<PendingUpload> {
     let after: Record<string, string> = {}
     for (;;) {
-      const xml = await this.#client.control('GET', { uploads: '', ...after })
-      demandRoot(xml, 'ListMultipartUploadsResult')
+      const root = 'ListMultipartUploadsResult'
+      const xml = await this.#client.control('GET', { uploads: '', ...after }, { root })
       for (const upload of elementsOf(xml, 'Upload')) {
         const key = this.#client.keyOf(required(upload, 'Key'))
         if (key === null) continue
