@@ -7,7 +7,7 @@ import { demandAllReadable, demandReadable } from '../projects/demandReadable.ts
 import type { CommandDeps } from '../deps.ts'
 
 /**
- * Checks a control event and resolves with the data to store. Otherwise a call of an unknown function would be accepted
+ * Checks a control event and resolves with the data to store. Otherwise a call or a replay of an unknown function would be accepted
  * without effect. Of a cancellation only the id is stored, because no quota refuses it. Rejects with `bad_request` that names the field, or with `not_found` for a run that the environment does not have
  * (I7).
  */
@@ -24,15 +24,9 @@ export const checkedControl = async (
       return event_data
     case CANCEL:
       return { run_id: await cancelledId(deps, fields, env_id) }
-    case REPLAY: {
-      const run_id = idIn(fields)
-      await views.settled('runs')
-      const run = await views.runs.get(run_id)
-      if (run?.env_id !== env_id) throw unknownRun(run_id)
-      if (!run.fn || !run.input_at)
-        throw new AppError('bad_request', 'event_data.run_id: evaluated code cannot be replayed')
+    case REPLAY:
+      await checkReplay(views, fields, env_id)
       return event_data
-    }
     default:
       throw new AppError(
         'bad_request',
@@ -62,6 +56,29 @@ const checkCall = async (
       `event_data.fn: no function "${fn.slice(0, 200)}" in the deployed builds`,
     )
   }
+}
+
+const checkReplay = async (
+  views: CommandDeps['views'],
+  fields: Record<string, unknown>,
+  env_id: string,
+): Promise<void> => {
+  const run_id = idIn(fields)
+  await views.settled('runs', 'builds', 'projects')
+  const run = await views.runs.get(run_id)
+  if (run?.env_id !== env_id) throw unknownRun(run_id)
+  const { fn, input_at, project_id, project_name } = run
+  if (!fn || !input_at)
+    throw new AppError('bad_request', 'event_data.run_id: evaluated code cannot be replayed')
+  if (views.directory.functionAt(env_id, fn, project_id)) return
+  const project = views.directory.project(env_id, project_id)
+  if (!project)
+    throw new AppError('bad_request', `event_data.run_id: the project ${project_name} of the run was deleted`)
+  demandReadable(project, project.deployed)
+  throw new AppError(
+    'bad_request',
+    `event_data.run_id: the function ${fn} of the run is not in the deployed build of ${project.name}`,
+  )
 }
 
 const cancelledId = async (
