@@ -4,6 +4,7 @@ import { type Ticks, ticksOf } from '../domain/cron.ts'
 import { BoundedMap } from '../boundedMap.ts'
 import { clock, isoOf } from '../clock.ts'
 import { isAppError, messageOf } from '../errors.ts'
+import type { FunctionSpec } from '../events/project.ts'
 import type { Logger } from '../logger.ts'
 import type { FairTurns } from '../loops/fairTurns.ts'
 import { slices } from '../loops/slices.ts'
@@ -186,22 +187,39 @@ const warningsOf = ({ directory, logger }: FireDeps): ((env_id: string) => Logge
 /** Fires a tick, or resolves with the reason why it is skipped. There is none if its schedule fires no more. */
 const fire = async (deps: FireDeps, { scheduled }: Schedule, at: number): Promise<string | null> => {
   const { aggregates, directory, store, signal, functionRates, turns, now = clock.now } = deps
-  const { env_id, project_id } = scheduled.project
-  const tick = { scheduled, tick: at }
-  await functionRates.turnsOf(env_id, signal)?.take('tick', () => hasFired({ aggregates }, tick))
+  const { env_id } = scheduled.project
+  const isFired = () => hasFired({ aggregates }, { scheduled, tick: at })
+  await functionRates.turnsOf(env_id, signal)?.take('tick', isFired)
   const turn = turns.take(directory.orgIdOf(env_id))
   if (turn) await turn
-  await directory.reach(await store.head()) // else this node may not know a pause that another one has acknowledged
+  await directory.reach(await store.head()) // else this node may not know a pause or a deployment that another one has acknowledged
   if (!directory.env(env_id)) return null // it is being imported, or was deleted
   if (at < directory.usedSince(env_id)) return null // the ticks before the end of an import are those of its source
-  const project = directory.projectById(project_id)
-  if (project && isPaused(project, scheduled.fn)) return null
-  if (project && at <= resumedMs({ project, fn: scheduled.fn })) return null // its alarm may be older than the pause
+  const current = currentOf(directory, scheduled)
+  if (!current) return null
+  if (isPaused(current.project, current.fn)) return null
+  if (at <= resumedMs(current)) return null // its alarm may be older than the pause
   if (now() - at > TOO_LATE_MS)
     return `It was due more than ${CATCH_UP_MS / 1000} s ago: the event store was unavailable, or the rate of the plan was used up`
-  await fireTick(deps, tick)
+  await fireTick(deps, { scheduled: current, tick: at })
   return null
 }
+
+/** The function in the build that is deployed now; undefined if it has no such schedule there. */
+const currentOf = (
+  directory: Pick<Directory, 'projectById'>,
+  { project: { project_id }, build, fn }: Deployed,
+): Deployed | undefined => {
+  const project = directory.projectById(project_id)
+  const deployed = project?.deployed
+  if (!deployed) return undefined
+  if (deployed === build) return { project, build, fn }
+  const found = deployed.functions.find((one) => one.ns === fn.ns && one.var === fn.var)
+  return found && isSameTicks(found, fn) ? { project, build: deployed, fn: found } : undefined
+}
+
+const isSameTicks = ({ schedule: one }: FunctionSpec, { schedule: other }: FunctionSpec): boolean =>
+  one?.cron === other?.cron && one?.timezone === other?.timezone
 
 /** The message of a refusal by the plan. Throws any other error. */
 const refusalOf = (error: unknown): string => {
@@ -214,9 +232,7 @@ const refusalOf = (error: unknown): string => {
  * has not fired yet is caught up. Ticks that have fired do not fire again, and those before a resumption do not fire.
  */
 const continued = (schedule: Schedule, before: Schedule | undefined): Schedule => {
-  const { cron, timezone } = schedule.scheduled.fn.schedule ?? {}
-  const former = before?.scheduled.fn.schedule
-  if (!before || former?.cron !== cron || former?.timezone !== timezone) return schedule
+  if (!before || !isSameTicks(schedule.scheduled.fn, before.scheduled.fn)) return schedule
   return { ...schedule, since: Math.max(before.since, resumedMs(schedule.scheduled)) }
 }
 

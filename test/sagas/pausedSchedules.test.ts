@@ -37,8 +37,8 @@ const projectWith = (pauses: DirectoryProject['pauses']): DirectoryProject => ({
 })
 
 /** A directory with one project, which `change` replaces. `late`: the project after this node has read the whole log. */
-const directoryOf = (first: DirectoryProject, late?: DirectoryProject) => {
-  let project = first
+const directoryOf = (first: DirectoryProject, late?: DirectoryProject | null) => {
+  let project: DirectoryProject | null = first
   let changed = (_: string): void => {}
   return {
     change(next: DirectoryProject) {
@@ -48,9 +48,11 @@ const directoryOf = (first: DirectoryProject, late?: DirectoryProject) => {
     env: (env_id: string) => ({ env_id, name: 'dev', org_id: 'o', org_slug: 'local', plan: 'pro' }) as const,
     usedSince: () => 0,
     orgIdOf: () => 'o',
-    projects: () => [project].values(),
-    projectById: () => project,
-    reach: () => Promise.resolve(late && void (project = late)),
+    projects: () => [first].values(),
+    projectById: () => project ?? undefined,
+    reach: async () => {
+      if (late !== undefined) project = late
+    },
     onChange(listener: (id: string) => void) {
       changed = listener
       return () => {}
@@ -136,8 +138,12 @@ schedule('leaves the alarms of the other functions of its build', async ({ node 
   assert.equal(armed, ['minutely'])
 })
 
-/** The runs that a tick requests on a node that read the log until `late` only after the tick was due. */
-const runsOf = async (node: Node, late: DirectoryProject, at: number): Promise<number> => {
+/** The builds of the runs that a tick requests on a node that read the log until `late` only after the tick was due. */
+const buildsOf = async (
+  node: Node,
+  late: DirectoryProject | null,
+  at: number,
+): Promise<readonly string[]> => {
   const directory = directoryOf(projectWith([]), late)
   const { carryOut } = fireSchedules({ ...node, directory, logger: silent })
   const ticks = ticksOf('* * * * *', 'UTC')
@@ -146,13 +152,16 @@ const runsOf = async (node: Node, late: DirectoryProject, at: number): Promise<n
   const one: Schedule = { schedule_id: newId(), ticks, since: now, scheduled }
   const done = await carryOut({ schedule: one, at }, running)
   assert.is(done?.type, 'fired')
-  let runs = 0
+  const builds: string[] = []
   for await (const { events, caughtUp } of node.store.subscribe({ signal: node.signal })) {
-    runs += events.filter(({ event }) => event.type === 'RunRequested').length
+    for (const { event } of events) if (event.type === 'RunRequested') builds.push(event.build_id)
     if (caughtUp) break
   }
-  return runs
+  return builds
 }
+
+const runsOf = async (...given: Parameters<typeof buildsOf>): Promise<number> =>
+  (await buildsOf(...given)).length
 
 schedule('starts nothing on a node that has not read of the pause yet', async ({ node }) => {
   assert.is(await runsOf(node, projectWith([paused]), clock.now()), 0)
@@ -167,6 +176,22 @@ schedule(
     assert.is(await runsOf(node, resumed, now + 1), 1)
   },
 )
+
+schedule('starts nothing on a node that has not read that it was removed', async ({ node }) => {
+  const { deployed, ...project } = projectWith([])
+  const removed = deployed && { ...deployed, build_id: 'c', functions: [{ ...minutely, var: 'other' }] }
+  const hourly = { ...minutely, schedule: { cron: '0 * * * *', timezone: 'UTC' } }
+  const changed = deployed && { ...deployed, build_id: 'c', functions: [hourly] }
+  for (const build of [removed, changed, null])
+    assert.is(await runsOf(node, { ...project, deployed: build ?? null }, clock.now()), 0)
+  assert.is(await runsOf(node, null, clock.now()), 0)
+})
+
+schedule('runs the build that was deployed while its tick waited', async ({ node }) => {
+  const { deployed, ...project } = projectWith([])
+  const next = deployed && { ...deployed, build_id: 'c' }
+  assert.equal(await buildsOf(node, { ...project, deployed: next ?? null }, clock.now()), ['c'])
+})
 
 schedule('keeps its pause over a deployment, and over one without the function', async ({ node }) => {
   const signed = { correlation_id: 'test', env_id: 'env' }
