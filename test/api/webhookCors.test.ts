@@ -16,6 +16,7 @@ await deploy(api, 'shop', {
     export const none = fn(at('/none'), () => 1)
     export const own = fn(at('/own', ['${PAGE}']), () => new Response('', { headers: {
       'access-control-allow-origin': '*', 'access-control-expose-headers': 'X-A', 'x-a': '1' } }))
+    export const cached = fn(at('/cached', ['${PAGE}']), () => new Response('', { headers: { vary: 'Accept, X-A' } }))
     export const user = fn(at('/users/:id', ['${PAGE}'], { method: 'PUT', auth: 'required' }), ({ params }) => params.id)`,
 })
 const hooks = await api.get<Webhook[]>('/projects/shop/webhooks')
@@ -65,6 +66,11 @@ cors('permits nothing to a page of another origin', async () => {
   assert.equal([vary, access], ['Origin', {}])
 })
 
+cors('keeps Vary beside that of the function, or a cache would send the reply to other pages', async () => {
+  const { vary, access } = await send('POST', '/cached', { Origin: PAGE })
+  assert.equal([vary, access['access-control-allow-origin']], ['Origin, Accept, X-A', PAGE])
+})
+
 cors('answers no preflight for another method, another token or an unknown path', async () => {
   assert.is((await preflight('/some', PAGE, 'GET')).status, 404)
   const wrong = await fetch(`${urlOf('/some')}x`, {
@@ -101,6 +107,7 @@ cors('lists its origins', () => {
     '/all': ['*'],
     '/none': undefined,
     '/own': [PAGE],
+    '/cached': [PAGE],
     '/users/:id': [PAGE],
   })
 })

@@ -45,7 +45,9 @@ export const replyWith = (
   for (const [name, values] of headers) {
     if (name === 'x-content-type-options' && !ownOrigin) continue
     const isPolicy = name === 'content-security-policy' && !ownOrigin
-    ctx.set(name, isPolicy ? [SANDBOX, ...[values].flat()] : values)
+    // A webhook with `cors` varies with the origin, whatever else the function names.
+    const before = isPolicy ? SANDBOX : name === 'vary' ? ctx.response.get('Vary') : ''
+    ctx.set(name, before === '' ? values : [before, ...[values].flat()])
   }
   return sending
 }
