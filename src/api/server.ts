@@ -125,6 +125,7 @@ const open = (
   })
   server.on('connection', limit)
   server.on('checkContinue', guarded) // see `http/expectContinue.ts`
+  server.on('checkExpectation', guarded) // see `http/requestHead.ts`
   server.on('clientError', (error, socket) => refuseSocket(socket as Socket, reasonOf(error)))
   return server
 }

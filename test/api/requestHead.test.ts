@@ -44,6 +44,30 @@ for (const [header, value, other] of [
     assert.match(text, '"bad_request"')
   })
 
+for (const [header, value, status, message] of [
+  ['Transfer-Encoding', 'gzip, chunked', 400, 'transfer-encoding: expected chunked'],
+  ['Transfer-Encoding', 'Chunked', 201, ''],
+  ['Expect', 'other', 400, 'expect: expected 100-continue'],
+  ['Expect', '100-Continue', 201, ''],
+] as const)
+  head(`with ${header}: ${value} gets ${status}`, async () => {
+    const body = '{"event_type":"none"}'
+    const { text } = await sent(
+      'POST /v1/events HTTP/1.1',
+      'Host: svc',
+      KEY,
+      ...(header === 'Expect' ? ['Transfer-Encoding: chunked'] : []),
+      `${header}: ${value}`,
+      'Connection: close',
+      '',
+      `${body.length.toString(16)}\r\n${body}\r\n0`,
+    )
+    const replies = text.split('HTTP/1.1 ').map((reply) => Number(reply.slice(0, 3)))
+    assert.is(replies.at(-1), status, text)
+    assert.ok(text.includes(message), text)
+    assert.match(text, /X-Request-Id/i)
+  })
+
 for (const host of [
   'a b',
   'a@b',

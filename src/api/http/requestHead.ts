@@ -29,9 +29,12 @@ const TARGET = /^(?:\/[^#\\]*|\*)$/
 /** The scheme and host of a target in absolute form. */
 const ABSOLUTE = /^https?:\/\/([^/?#\\]*)(?=[/?]|$)/i
 
+const CHUNKED = /^chunked$/i
+const CONTINUE = /^100-continue$/i
+
 /**
- * Checks the parts of a request that a proxy and the service could read differently (RFC 9112). Throws `bad_request`
- * that names the header. HTTP/1.0 requests need no Host.
+ * Checks the parts of a request that a proxy and the service could read differently (RFC 9112), or that the service would
+ * ignore. Throws `bad_request` that names the header. HTTP/1.0 requests need no Host.
  */
 export const checkHead = ({ rawHeaders, headers, url = '', httpVersion }: IncomingMessage): void => {
   let seen = 0
@@ -41,7 +44,11 @@ export const checkHead = ({ rawHeaders, headers, url = '', httpVersion }: Incomi
     if ((seen & bit) !== 0) throw new AppError('bad_request', `${name}: expected once, got several headers`)
     seen |= bit
   }
-  const { host } = headers
+  const { host, expect, 'transfer-encoding': coding } = headers
+  if (coding !== undefined && !CHUNKED.test(coding))
+    throw new AppError('bad_request', 'transfer-encoding: expected chunked')
+  if (expect !== undefined && !CONTINUE.test(expect))
+    throw new AppError('bad_request', 'expect: expected 100-continue')
   if (host === undefined && httpVersion === '1.1') throw new AppError('bad_request', 'host: is required')
   if (host !== undefined && !HOST.test(host))
     throw new AppError('bad_request', 'host: expected a host name or an address, with or without a port')
