@@ -121,11 +121,14 @@ export class Alarms {
 
 const isEarlier = (one: Alarm, other: Alarm): boolean => one.at < other.at
 
+/** How much later than its timer a job is due, milliseconds. */
+const JOB_AFTER_MS = 1000
+
 /**
  * Calls back after a pause; returns a function that prevents it. A job of node-schedule waits for an instant of the wall
  * clock: when the clock is set back, it waits for as much longer. So a timer counts the time that passes, and whichever is
- * first calls back. The job is due a millisecond later, because node-schedule cannot cancel a job that has found the clock
- * set back.
+ * first calls back. After a long turn of the event loop, a timer fires early. node-schedule loses a job to which that happens: it can no
+ * longer be cancelled, and ends the wait of another one. The timer must cancel it before.
  */
 const wakeIn = (pauseMs: number, wake: () => void): (() => void) => {
   if (pauseMs <= 0) {
@@ -135,7 +138,7 @@ const wakeIn = (pauseMs: number, wake: () => void): (() => void) => {
   if (virtualClock.isStopped) return onceMoved(wake)
   const due = wallNow() + pauseMs
   // null when the instant has passed meanwhile
-  const job: schedule.Job | null = schedule.scheduleJob(new Date(due + 1), wake)
+  const job: schedule.Job | null = schedule.scheduleJob(new Date(due + JOB_AFTER_MS), wake)
   const timer = setTimeout(wake, Math.max(0, Math.min(pauseMs, due - wallNow())))
   return () => {
     job?.cancel()

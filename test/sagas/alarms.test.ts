@@ -106,6 +106,21 @@ alarm('of many rings in the order of time, also after many were moved and cleare
     rung.toSorted((a, b) => a - b),
   )
 })
+alarm('leaves no timer behind when turns of the event loop are long', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+  const before = timers()
+  const [alarms, others] = [new Alarms(), new Alarms()]
+  others.set('later', clock.now() + HOUR, () => {})
+  for (let n = 0; n < 60; n++) {
+    let hasRung = false
+    for (const end = performance.now() + 5; performance.now() < end;); // a timer set now fires early
+    alarms.set('soon', clock.now() + 0.4, () => (hasRung = true))
+    await until(() => hasRung)
+  }
+  alarms.close()
+  others.close()
+  assert.is(timers(), before)
+})
 alarm('that becomes due while it is set waits for no negative time, of which Node would warn', () => {
   const pauses: (number | undefined)[] = []
   const alarms = new Alarms({ clock: { now: () => 0, monotonic: () => 0 } })
