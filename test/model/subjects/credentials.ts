@@ -139,7 +139,11 @@ export const credentials: Subject<State, CredentialsCommand> = {
   }),
 
   repeats: ({ op }) => op === 'changeKey' || op === 'deleteKey',
-  excuse: () => ({}),
+  // The deletion of a key ends what the key issued, also before a request that was admitted by it.
+  excuse: (command, other) =>
+    command.op === 'revoke' && other.op === 'deleteKey' && other.id === command.key
+      ? { refused: ['not_found'] }
+      : {},
   open: openCredentials,
 }
 

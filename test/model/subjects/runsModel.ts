@@ -158,6 +158,7 @@ const publish = (state: RunsState, { event, claim }: Extract<RunsCommand, { op: 
     refuse(by === undefined ? 'bad_request' : 'not_found')
   if (isNew && by !== undefined && runs[by]?.status !== 'running') refuse('conflict')
   if (type === 'svc:replay' && !runs[run ?? '']?.worker) refuse('not_found')
+  if (type === 'svc:replay' && !targetOf(state, run?.split('/')[1] ?? '')) refuse('bad_request')
   if (type === 'svc:cancel' && !isKnown(state, run ?? '')) refuse('not_found')
   if ([on, replays].some((other) => other !== undefined && !events[other])) refuse('not_found')
   if (!isNew) return // the first request with this key published it
