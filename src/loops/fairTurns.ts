@@ -1,4 +1,5 @@
 import { clock } from '../clock.ts'
+import type { Collector } from './collector.ts'
 
 /** Operations of an organization in a turn of the event loop; and while others were active in the last `RECENT_MS`. */
 const ALONE_PER_TURN = 20
@@ -17,11 +18,6 @@ const ARRIVING_MS = 50
 
 /** A step of background work. Returns whether it is long. */
 export type Step = () => boolean
-
-interface Collector {
-  /** Whether the garbage collector has paused the thread since the last call. */
-  hasPaused(): boolean
-}
 
 /**
  * Shares the event loop between organizations, which all wait for one thread. T1: an organization that is active alone
@@ -57,11 +53,11 @@ export class FairTurns {
   #isResting = false
   /** Steps of background work that wait for the next turn. */
   readonly #steps: Step[] = []
-  readonly #collector: Collector
+  readonly #collector: Pick<Collector, 'hasPaused'>
   /** A collector that pauses in each turn must not stop the operations. */
   #hasSkipped = false
 
-  constructor(collector: Collector = { hasPaused: () => false }) {
+  constructor(collector: Pick<Collector, 'hasPaused'> = { hasPaused: () => false }) {
     this.#collector = collector
   }
 

@@ -10,7 +10,6 @@ import { fileAt } from '../../../src/commands/files/fileAt.ts'
 import { putPart } from '../../../src/commands/files/putPart.ts'
 import { type UploadRef, uploadFor } from '../../../src/commands/files/uploadFor.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
-import type { FileQuota } from '../../../src/content/fileQuota.ts'
 import { compilePermissions } from '../../../src/access/permissions.ts'
 import { AppError, isAppError } from '../../../src/errors.ts'
 import type { File } from '../../../src/events/file.ts'
@@ -238,20 +237,6 @@ uploads('whose parts were joined in time can be completed after it expired', asy
   assert.is(await contentAt(path), 'content')
 })
 
-/** The quotas of another node, which does not know what this one admits. */
-const admittingBy = (admitUpload: FileQuota['admitUpload']): FileQuota => ({
-  maxFileBytes: (env) => deps.quotas.maxFileBytes(env),
-  checkRoom: (env, bytes) => deps.quotas.checkRoom(env, bytes),
-  roomFor: (env, replaced) => deps.quotas.roomFor(env, replaced),
-  admitUpload,
-})
-
-uploads('begins once for one id', async () => {
-  const id = newId()
-  const again = { cause, newId: () => id }
-  assert.equal(await begin('once', null, again), await begin('once', null, again))
-})
-
 const contentLate = { size: 5, etag: '"late"' }
 
 /** Blobs that join the parts of an upload while the fact of another part is stored. */
@@ -366,53 +351,6 @@ for (const [what, former, expected] of [
       assert.is(await contentAt(path), 'content')
     },
   )
-
-uploads(
-  'begins once for one id, also if a repeat arrives when its plan is used up by the first',
-  async () => {
-    const id = newId()
-    const again = { cause, newId: () => id }
-    const wanted = { path: 'last', content_type: 'text/plain', run_id: null }
-    const quotas = admittingBy(async () => {
-      await begin('last', null, again)
-      throw new AppError('quota_exceeded', 'The first request used the last place')
-    })
-    const repeated = await beginUpload({ ...deps, quotas }, wanted, again)
-    assert.equal(repeated, await begin('last', null, again))
-  },
-)
-
-uploads('begins once for one id, also if another node begins it meanwhile', async () => {
-  const id = newId()
-  const again = { cause, newId: () => id }
-  let first: Upload | undefined
-  const blobs: Blobs = {
-    ...node.blobs,
-    async createUpload(key) {
-      first = await begin('meanwhile', null, again)
-      return node.blobs.createUpload(key)
-    },
-  }
-  const wanted = { path: 'meanwhile', content_type: 'text/plain', run_id: null }
-  const pending = async () => (await Array.fromAsync(node.blobs.listUploads())).length
-  const before = await pending()
-  const quotas = admittingBy((_, begins) => begins())
-  assert.equal(await beginUpload({ ...deps, blobs, quotas }, wanted, again), first)
-  assert.is(await pending(), before + 1)
-})
-
-uploads('gets a reply for a repeat after it was cancelled, which begins nothing', async () => {
-  const id = newId()
-  const again = { cause, newId: () => id }
-  await begin('ended', null, again)
-  await abortUpload(deps, { upload_id: id }, cause)
-  const pending = async () => (await Array.fromAsync(node.blobs.listUploads())).length
-  const before = await pending()
-  const { upload_id, path } = await begin('ended', null, again)
-  assert.equal({ upload_id, path }, { upload_id: id, path: 'ended' })
-  assert.is(await pending(), before)
-  await refusedWith('not_found', () => put(id, 1, 'x'))
-})
 
 uploads('is not found after its completion for parts, nor after the deletion of its file', async () => {
   const { upload_id, path } = await begin()
