@@ -134,7 +134,8 @@ export const auditCommands: readonly CliCommand[] = [
       stream: { value: 'STREAM', description: 'the stream of the event log, such as project-ID' },
       resource: {
         value: 'ID',
-        description: 'an id or name in the audit, or the id of a run, event or stream',
+        description:
+          'an id, path of a file, key of a context variable or domain in the audit, or the id of a run, event or stream',
       },
       until: { value: 'TIME|POSITION', description: 'stop after this time or position' },
     },

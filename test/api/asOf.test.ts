@@ -310,8 +310,14 @@ past('needs the permission for the project that had the name then', async () => 
 
 const wrong: [as_of: string, message: RegExp][] = [
   ['2999-01-01', /as_of: expected a time in the past, got 2999/],
-  ['yesterday', /as_of: expected an ISO 8601 time such as .*, got "yesterday"/],
-  ['12', /as_of: expected a position of this log, such as [0-9a-f]{16,}, or a time, got "12"/],
+  [
+    'yesterday',
+    /as_of: expected a position of this log, such as [0-9a-f]{16,}, or an ISO 8601 time such as .*, got "yesterday"/,
+  ],
+  [
+    '12',
+    /as_of: expected a position of this log, such as [0-9a-f]{16,}, or an ISO 8601 time such as .*, got "12"/,
+  ],
 ]
 for (const [as_of, message] of wrong)
   for (const path of ['/projects', `/projects/${name}`, '/runs', '/sessions', '/env'])

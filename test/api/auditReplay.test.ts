@@ -122,12 +122,12 @@ const wrong: [what: string, query: Record<string, string>, message: RegExp][] = 
   [
     'a text that is no time',
     { resource: project_id, until: 'now' },
-    /until: expected an ISO 8601 time .*, got "now"/,
+    /until: expected a position of this log, such as [0-9a-f]{16,}, or an ISO 8601 time .*, got "now"/,
   ],
   [
     'a short position',
     { resource: project_id, until: '12' },
-    /until: expected a position of this log, such as [0-9a-f]{16,}, or a time, got "12"/,
+    /until: expected a position of this log, such as [0-9a-f]{16,}, or an ISO 8601 time .*, got "12"/,
   ],
 ]
 for (const [what, query, message] of wrong)
@@ -147,6 +147,11 @@ replaying('does not find what the log does not contain', async () => {
     const { status, code } = refusal(await operator.send('GET', at(query)))
     assert.equal([status, code], [404, 'not_found'])
   }
+})
+
+replaying('names what a resource may be, because the name of a project is none', async () => {
+  const { message } = refusal(await operator.send('GET', at({ resource: 'shop' })))
+  assert.match(message, /nothing in the log has the id, path, key or domain "shop"; .* with their ids/)
 })
 
 replaying('needs the operator token', async () => {

@@ -171,7 +171,7 @@ const refused: [what: string, args: readonly string[], code: number, message: Re
     'replay of an unknown resource',
     ['replay', '--resource', newId()],
     1,
-    /nothing in the log has the id .*; svc audit or GET \/operator\/audit lists/,
+    /nothing in the log has the id, path.*; svc audit or GET \/operator\/audit lists/,
   ],
   [
     'replay until a time to come',

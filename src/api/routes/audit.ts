@@ -111,7 +111,8 @@ export const auditRoutes = [
       resource: Type.Optional(
         Type.String({
           minLength: 1,
-          description: 'An id or name in the audit, or the id of a run, event or stream',
+          description:
+            'An id, path of a file, key of a context variable or domain in the audit, or the id of a run, event or stream',
         }),
       ),
       until: Type.Optional(

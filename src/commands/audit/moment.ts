@@ -22,21 +22,22 @@ const LAST_MS = Date.parse('9999-12-31T00:00:00Z')
 
 /** Converts a time to the form of the log. Throws `bad_request` that names the field. */
 export const timeOf = (field: string, text: string): string => {
-  const ms = instantOf(field, text)
+  const ms = instantOf(text)
+  if (ms === null)
+    throw new AppError(
+      'bad_request',
+      `${field}: expected an ISO 8601 time such as 2026-05-01T10:00:00Z, got "${text.slice(0, 60)}"`,
+    )
   if (ms >= 0 && ms <= LAST_MS) return isoOf(ms)
   throw new AppError('bad_request', `${field}: expected a time from 1970 to 9999, got "${text.slice(0, 60)}"`)
 }
 
-/** Milliseconds since 1970. */
-const instantOf = (field: string, text: string): number => {
+/** Milliseconds since 1970; null if the text is no time. */
+const instantOf = (text: string): number | null => {
   try {
     return Temporal.Instant.from(DATE.test(text) ? `${text}T00:00Z` : text).epochMilliseconds
-  } catch (cause) {
-    throw new AppError(
-      'bad_request',
-      `${field}: expected an ISO 8601 time such as 2026-05-01T10:00:00Z, got "${text.slice(0, 60)}"`,
-      { cause },
-    )
+  } catch {
+    return null
   }
 }
 
@@ -69,15 +70,11 @@ export const positionOf = async (
 /** Resolves with the moment that a client names by a position or a time. Rejects with `bad_request`. */
 export const momentOf = async (field: string, text: string, present: Present): Promise<Moment> => {
   if (present.store.isCursor(text)) return { position: await positionOf(field, text, present) }
-  try {
-    return { time: pastTimeOf(field, text, present.now) }
-  } catch (error) {
-    if (!/^[0-9a-f]+$/.test(text)) throw error
-    throw new AppError(
-      'bad_request',
-      `${field}: expected a position of this log, such as ${await present.store.head()}, or a time, got "${text.slice(0, 60)}"`,
-    )
-  }
+  if (instantOf(text) !== null) return { time: pastTimeOf(field, text, present.now) }
+  throw new AppError(
+    'bad_request',
+    `${field}: expected a position of this log, such as ${await present.store.head()}, or an ISO 8601 time such as 2026-05-01T10:00:00Z, got "${text.slice(0, 60)}"`,
+  )
 }
 
 /** Whether a fact was stored at the moment. */

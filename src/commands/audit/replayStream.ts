@@ -96,6 +96,6 @@ const streamWith = async ({ store, views }: Deps, resource: string): Promise<str
   for await (const _ of store.read(stream, { limit: 1 })) return stream
   throw new AppError(
     'not_found',
-    `resource: nothing in the log has the id or name "${resource.slice(0, 200)}"; svc audit or GET /operator/audit lists the changes`,
+    `resource: nothing in the log has the id, path, key or domain "${resource.slice(0, 200)}"; svc audit or GET /operator/audit lists the changes with their ids`,
   )
 }
