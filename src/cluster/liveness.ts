@@ -121,6 +121,7 @@ export class Liveness {
   /** Beats and observes until the signal aborts. Rejects when the read models do not answer; can be called again. */
   async run(signal: AbortSignal): Promise<void> {
     const collection = await this.#readModels.writer<BeatDoc>(beats)
+    await forgetRemoved(collection)
     let looked = clock.monotonic()
     while (!signal.aborted) {
       await this.#beat(collection)
@@ -160,4 +161,9 @@ export class Liveness {
       else Object.assign(watched, { count, silentMs: 0 })
     }
   }
+}
+
+/** Each start forgets what earlier ones removed. A heartbeat that is restored by a late write is silent, and is removed again. */
+const forgetRemoved = async (collection: WritableCollection): Promise<void> => {
+  while ((await collection.forgetRemovals(cursorAt(Number.MAX_SAFE_INTEGER))) > 0);
 }

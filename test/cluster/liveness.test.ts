@@ -97,4 +97,23 @@ heartbeats('are removed with the id of a dead worker, and stored again by one th
   await readModels.close()
 })
 
+heartbeats('that were removed leave nothing behind after the next start of a node', async () => {
+  const readModels = openReadModels({ dir: tempDir() })
+  const start = async (id: string) => {
+    const liveness = new Liveness(readModels)
+    const ending = new AbortController()
+    const running = liveness.run(ending.signal)
+    await liveness.join(id)
+    ending.abort()
+    await running
+    await liveness.leave()
+  }
+  for (const id of ['first', 'second', 'third']) await start(id)
+  const left: string[] = []
+  const collection = await readModels.writer({ name: 'beats', version: 1, indexes: [] })
+  for await (const [id] of collection.entries()) left.push(id)
+  assert.equal(left, ['third'])
+  await readModels.close()
+})
+
 heartbeats.run()
