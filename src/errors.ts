@@ -19,6 +19,7 @@ const catalogue = {
   domain_exists: { status: 409, retryable: false },
   idempotency_key_reused: { status: 409, retryable: false },
   conflict: { status: 409, retryable: true },
+  precondition_failed: { status: 412, retryable: false },
   payload_too_large: { status: 413, retryable: false },
   unsupported_media_type: { status: 415, retryable: false },
   range_not_satisfiable: { status: 416, retryable: false },

@@ -187,6 +187,32 @@ for (const [known, status] of [
   })
 }
 
+for (const [name, value, status] of [
+  ['If-Match', tag, 200],
+  ['If-Match', `"x", ${tag}`, 200],
+  ['If-Match', '*', 200],
+  ['If-Match', '"x"', 412],
+  ['If-Match', `W/${tag}`, 412],
+  ['If-Unmodified-Since', 'Thu, 01 Jan 2026 00:00:00 GMT', 412],
+  ['If-Unmodified-Since', 'Fri, 31 Dec 9999 23:59:59 GMT', 200],
+  ['If-Unmodified-Since', 'yesterday', 200],
+] as const) {
+  reading(`answers ${name}: ${value.replace(/[0-9a-f]{60}/, '…')} with ${status}`, async () => {
+    const answer = await get(ten, { [name]: value, 'If-None-Match': tag, Range: 'bytes=0-3' })
+    assert.is(answer.status, status === 200 ? 304 : status)
+    const { status: unknown, json } = await get(ten, { [name]: value })
+    assert.is(unknown, status)
+    if (status === 412) assert.is((json as { error: { code: string } }).error.code, 'precondition_failed')
+  })
+}
+
+reading('checks no date beside If-Match, and accepts its own date', async () => {
+  const past = 'Thu, 01 Jan 2026 00:00:00 GMT'
+  assert.is((await get(ten, { 'If-Match': tag, 'If-Unmodified-Since': past })).status, 200)
+  const modified = (await get(ten)).headers.get('last-modified') ?? ''
+  assert.is((await get(ten, { 'If-Unmodified-Since': modified })).status, 200)
+})
+
 reading('returns one complete content although it is replaced meanwhile', async () => {
   const { file_id } = await put('swapped', '0'.repeat(200_000))
   let over = false

@@ -141,9 +141,10 @@ document('declares that a webhook refuses credentials', () => {
 
 const UNCHANGED = ['200', '304']
 const IN_PARTS = ['200', '206', '304']
+const OF_DOWNLOADS = ['If-None-Match', 'Range', 'If-Range', 'If-Match', 'If-Unmodified-Since']
 for (const [operationId, statuses, headers] of [
-  ['downloadFile', IN_PARTS, ['If-None-Match', 'Range', 'If-Range']],
-  ['downloadFileAt', IN_PARTS, ['If-None-Match', 'Range', 'If-Range']],
+  ['downloadFile', IN_PARTS, OF_DOWNLOADS],
+  ['downloadFileAt', IN_PARTS, OF_DOWNLOADS],
   ['getOpenApiDocument', UNCHANGED, ['If-None-Match']],
   ['getDocsPage', UNCHANGED, ['If-None-Match']],
   ['getDocsAsset', UNCHANGED, ['If-None-Match']],

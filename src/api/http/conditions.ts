@@ -18,6 +18,28 @@ export const demandUnconditional = ({ headers }: Pick<IncomingMessage, 'headers'
 export const isNotModified = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || [...ifNoneMatch.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag)
 
+/**
+ * Throws `precondition_failed` if the current content is not the one that the client asks for (RFC 9110, 13.2.2): `If-Match` names
+ * its `ETag` (strong comparison), or there is none and `If-Unmodified-Since` is its time or a later one.
+ */
+export const demandSame = (
+  header: (name: 'If-Match' | 'If-Unmodified-Since') => string,
+  { etag, updated_at }: { readonly etag: string; readonly updated_at: string },
+): void => {
+  const [ifMatch, since] = [header('If-Match').trim(), header('If-Unmodified-Since')]
+  if (ifMatch !== '') {
+    if (ifMatch === '*' || tagsOf(ifMatch).includes(etag)) return
+    throw new AppError('precondition_failed', `If-Match: the content has another ETag: ${etag}`)
+  }
+  const stored = new Date(updated_at).toUTCString()
+  if (Date.parse(stored) > Date.parse(since))
+    // false for what is no date
+    throw new AppError('precondition_failed', `If-Unmodified-Since: the content is of ${stored}`)
+}
+
+/** The entity tags of a list; a weak one keeps its `W/`. */
+const tagsOf = (list: string): string[] => [...list.matchAll(/(?:W\/)?"[^"]*"/g)].map(([tag]) => tag)
+
 export interface Range {
   /** Both ends included. */
   readonly from: number

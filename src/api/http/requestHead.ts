@@ -12,6 +12,7 @@ const SINGLE = new Map(
     'expect',
     'idempotency-key',
     'if-range',
+    'if-unmodified-since',
     'last-event-id',
     'proxy-authorization',
     'range',

@@ -75,7 +75,7 @@ export const parametersOf = ({ path, query, reply, takesKey }: Route): JsonSchem
   }),
   ...(reply.kind === 'stream' && query?.properties['from'] ? [lastEventId] : []),
   ...(reply.hasEtag ? [ifNoneMatch] : []),
-  ...(reply.takesRange ? [range, ifRange] : []),
+  ...(reply.takesRange ? [range, ifRange, ifMatch, ifUnmodifiedSince] : []),
   ...(takesKey ? [idempotencyKey] : []),
 ]
 
@@ -106,6 +106,21 @@ const ifRange: JsonSchema = {
   name: 'If-Range',
   in: 'header',
   description: 'The `ETag` of a partial copy. If it is not current, `Range` has no effect',
+  schema: text,
+}
+
+const ifMatch: JsonSchema = {
+  name: 'If-Match',
+  in: 'header',
+  description: 'The `ETag` of the content that the client expects. If it is not current, the reply is a 412',
+  schema: text,
+}
+
+const ifUnmodifiedSince: JsonSchema = {
+  name: 'If-Unmodified-Since',
+  in: 'header',
+  description:
+    'The `Last-Modified` of the content that the client expects. If it is newer, the reply is a 412',
   schema: text,
 }
 

@@ -21,6 +21,7 @@ const meanings = {
   domain_exists: 'The domain is already registered',
   idempotency_key_reused: 'The `Idempotency-Key` was already used for a different request',
   conflict: 'The resource changed concurrently, or its name is in use',
+  precondition_failed: 'The content is not the one that the condition names',
   payload_too_large: 'The body is larger than allowed',
   unsupported_media_type: 'The media type of the body is not supported',
   range_not_satisfiable: 'The requested range is outside the content',

@@ -13,7 +13,7 @@ import type { Content } from '../../content/blobContent.ts'
 import { checkedContentType, checkedPath, MAX_PATH_BYTES } from '../../content/fileChecks.ts'
 import type { File as StoredFile } from '../../events/file.ts'
 import { type FileDoc, files } from '../../projections/files.ts'
-import { isNotModified, isSame, type Range, rangeOf } from '../http/conditions.ts'
+import { demandSame, isNotModified, isSame, type Range, rangeOf } from '../http/conditions.ts'
 import { sendContent } from '../http/jsonReply.ts'
 import { incoming } from '../http/incoming.ts'
 import { sendContinue } from '../http/expectContinue.ts'
@@ -118,6 +118,7 @@ interface Opened {
 }
 
 const opened = async ({ ctx, deps }: Pick<Ask, 'ctx' | 'deps'>, file: StoredFile): Promise<Opened> => {
+  demandSame((name) => ctx.get(name), file)
   if (isCurrent(ctx, file) || ctx.method !== 'GET') return { file, range: null, content: null }
   const range = isSame(ctx.get('If-Range'), file.etag) ? rangeOf(ctx.get('Range'), file.size) : null
   if (range === 'none') {
@@ -214,7 +215,7 @@ export const fileRoutes = [
     description: 'As the download by `file_id`.',
     tag,
     needs: { type: 'file', action: 'read', path: ({ path }: { path: string }) => [path] },
-    errors: ['not_found', 'range_not_satisfiable'],
+    errors: ['not_found', 'precondition_failed', 'range_not_satisfiable'],
     reply: CONTENT,
     handle: async (ask) => {
       const path = pathIn(ask.ctx, DOWNLOAD)
@@ -254,10 +255,11 @@ export const fileRoutes = [
     summary: 'Download a file',
     description:
       'A request with `Range` gets one range of bytes with status 206; with an `ETag` in `If-Range`, only if it is the ' +
-      'current one, otherwise the whole file. A request with the current `ETag` in `If-None-Match` gets a 304 without content.',
+      'current one, otherwise the whole file. A request with the current `ETag` in `If-None-Match` gets a 304 without content. ' +
+      'With another `ETag` in `If-Match`, or an earlier time in `If-Unmodified-Since`, it gets a 412.',
     tag,
     needs: byId('read'),
-    errors: ['range_not_satisfiable'],
+    errors: ['precondition_failed', 'range_not_satisfiable'],
     reply: CONTENT,
     handle: async (ask) => {
       await download(ask, () => fileOf(ask))
