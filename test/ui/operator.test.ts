@@ -211,7 +211,10 @@ story(
       .click()
     await page.getByText(/Fact \d+ of \d+/).waitFor()
     await page.getByLabel('Id, path, key or domain').fill('nothing-has-this-id')
-    await page.getByRole('alert').filter({ hasText: 'nothing in the log has the id, path, key or domain' }).waitFor()
+    await page
+      .getByRole('alert')
+      .filter({ hasText: 'nothing in the log has the id, path, key or domain' })
+      .waitFor()
     assert.equal(
       errors.filter((text) => !text.includes('404')),
       [],
