@@ -124,8 +124,10 @@ export const fileCommands: readonly CliCommand[] = [
 ]
 
 const blobOf = async (file: string): Promise<Blob> => {
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() === true) return openAsBlob(file)
-  throw new AppError('bad_request', `file: expected a file, got ${onOneLine(file)}`)
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (found?.isFile() === true) return openAsBlob(file)
+  const problem = found ? 'is not a file' : 'does not exist'
+  throw new AppError('bad_request', `file: ${onOneLine(file)} ${problem}`)
 }
 
 /** The last part of a stored path, which cannot be another folder. */

@@ -110,7 +110,9 @@ test('are files, which are uploaded, listed, downloaded and deleted', async () =
   ])
     assert.equal(await svc('files', ...args), { code: 1, out: '', err: 'svc: No file reports/a.bin\n' })
   assert.not(existsSync(join(folder, 'none')))
-  assert.match((await svc('files', 'put', join(folder, 'absent'))).err, /^svc: file: expected a file, got/)
+  const absent = join(folder, 'absent')
+  assert.is((await svc('files', 'put', absent)).err, `svc: file: ${absent} does not exist\n`)
+  assert.is((await svc('files', 'put', folder)).err, `svc: file: ${folder} is not a file\n`)
 })
 
 test('are sessions, which are valid until they are revoked', async () => {
