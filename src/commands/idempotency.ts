@@ -37,11 +37,15 @@ type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'payloads' | 'keyring' | 
   readonly isGone: (holder: string) => boolean
   /** The time that a duplicate waits for the answer to the first request. */
   readonly waitMs?: number
+  /** Whether svc 0.1.0 began the log, so that keys may have claims in its scope. */
+  readonly hasEarlierKeys?: boolean
 }
 
 interface KeyedRequest {
   readonly key: string
   readonly scope: Scope
+  /** The scope that svc 0.1.0 gave the key: without the credential. */
+  readonly earlierScope?: Scope
   /** Everything that may differ between requests with the same key. */
   readonly request: unknown
   /** The request and its caller, which the claim and the answer record. */
@@ -84,11 +88,7 @@ export class Idempotency {
     work: Work<T>,
   ): Promise<{ readonly value: T; readonly replayed: boolean }> {
     const { aggregates, holder, stopping, store } = this.#deps
-    const stream = streamOf.request(
-      createHash('sha256')
-        .update(JSON.stringify([...asked.scope, asked.key]))
-        .digest('hex'),
-    )
+    const stream = (await this.#earlierStream(asked)) ?? streamIn(asked.scope, asked.key)
     const fingerprint = this.#deps.keyring.macOf(JSON.stringify(asked.request))
     const { cause, keyName = 'Idempotency-Key', signal } = asked
     const ending = signal ? AbortSignal.any([signal, stopping]) : stopping
@@ -133,6 +133,18 @@ export class Idempotency {
         throw new AppError('conflict', `${keyName}: the first request with this key is still in progress`)
       await this.#change(stream, revision, Math.min(left, RECHECK_MS), ending)
     }
+  }
+
+  /** The stream in which svc 0.1.0 claimed the key, while its claim is valid: a request is repeated across the upgrade. */
+  async #earlierStream({ key, earlierScope }: KeyedRequest): Promise<string | null> {
+    const { aggregates, hasEarlierKeys, store } = this.#deps
+    if (!hasEarlierKeys || !earlierScope) return null
+    const stream = streamIn(earlierScope, key)
+    const isValid = await aggregates.requests.read(
+      stream,
+      (state) => state.status !== 'free' && state.until > isoOf(earlierNow(store)),
+    )
+    return isValid ? stream : null
   }
 
   /** Resolves with null when the work took so long that another node took over. */
@@ -218,3 +230,10 @@ export class Idempotency {
     }
   }
 }
+
+const streamIn = (scope: Scope, key: string): string =>
+  streamOf.request(
+    createHash('sha256')
+      .update(JSON.stringify([...scope, key]))
+      .digest('hex'),
+  )

@@ -148,6 +148,7 @@ export const openNode = async ({
     starting,
     config,
     node_id,
+    hasEarlierKeys: secrets.masterKey.equals(rootKey),
     aggregates,
     payloads,
     keyring,

@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
-import { Idempotency } from '../../src/commands/idempotency.ts'
+import { virtualClock } from '../../src/clock.ts'
+import { Idempotency, REPLAYED_MS } from '../../src/commands/idempotency.ts'
 import type { NewId } from '../../src/ids.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { DataKeys } from '../../src/secrets/dataKeys.ts'
@@ -28,6 +29,7 @@ interface Context {
     isGone?: (holder: string) => boolean,
     waitMs?: number,
     quotas?: { dataFor: () => Reservation },
+    hasEarlierKeys?: boolean,
   ): Idempotency
 }
 
@@ -44,7 +46,13 @@ nodes.before.each(async (context) => {
   const keyring = new Keyring(masterKey, dataKeys)
   Object.assign(context, { store, dataKeys })
   context.kept = async () => (await Array.fromAsync(blobs.list('replies/'))).length
-  context.node = (holder, isGone = () => false, waitMs = 60_000, quotas = { dataFor: anyRoom }) =>
+  context.node = (
+    holder,
+    isGone = () => false,
+    waitMs = 60_000,
+    quotas = { dataFor: anyRoom },
+    hasEarlierKeys = false,
+  ) =>
     new Idempotency({
       store,
       aggregates: openAggregates(store),
@@ -56,6 +64,7 @@ nodes.before.each(async (context) => {
       isGone,
       waitMs,
       stopping: new AbortController().signal,
+      hasEarlierKeys,
     })
 })
 nodes.after.each(({ store }) => store.close())
@@ -104,6 +113,25 @@ nodes(
     assert.ok((await small()).replayed)
   },
 )
+
+nodes('that svc 0.1.0 has answered get its reply until their key is free again', async ({ node }) => {
+  const earlier = { ...asked(), scope: ['env', 'POST', '/v1/things'] }
+  const later = {
+    ...asked(),
+    scope: ['env', 'credential', 'POST', '/v1/things'],
+    earlierScope: earlier.scope,
+  }
+  const upgraded = node('b', undefined, undefined, undefined, true)
+  const { value } = await node('a').once(earlier, async (ids) => ({ id: ids('thing') }))
+  assert.equal(await upgraded.once(later, never), { value, replayed: true })
+  assert.is(await codeOf(upgraded.once({ ...later, request: 'other' }, never)), 'idempotency_key_reused')
+  virtualClock.set(Date.now() + REPLAYED_MS + 1)
+  try {
+    assert.not.ok((await upgraded.once(later, async () => 'again')).replayed)
+  } finally {
+    virtualClock.set(null)
+  }
+})
 
 nodes('whose answer was erased are worked on again with the same ids', async ({ node, dataKeys }) => {
   const ask = (holder: string) => node(holder).once(asked(), async (ids) => ({ id: ids('thing') }))

@@ -326,7 +326,13 @@ const onceFor = async <T>(
   const key = ctx.headers['idempotency-key']
   if (key === undefined) return work(newId)
   const { value, replayed } = await deps.idempotency.once(
-    { key: keyFrom(key, 'Idempotency-Key'), scope: [cause.env_id, id, method, ctx.path], request, cause },
+    {
+      key: keyFrom(key, 'Idempotency-Key'),
+      scope: [cause.env_id, id, method, ctx.path],
+      earlierScope: [cause.env_id, ...(revealsSecret ? [id] : []), method, ctx.path],
+      request,
+      cause,
+    },
     // A second attempt must create a new secret with new ids, because no caller received the first secret.
     revealsSecret ? () => work(newId) : work,
   )
