@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { followMasterKeys } from '../../../src/commands/installation/followMasterKeys.ts'
 import { masterKeyStatus } from '../../../src/commands/installation/masterKeyStatus.ts'
@@ -142,6 +143,26 @@ rotating('needs both keys until it is done, in any order, and then only the new 
   await startNode(engines, NEW)
   await startNode(engines, NEW, OLD)
   assert.match(await refusal(startNode(engines, OLD)), /^SVC_MASTER_KEY: .*was replaced by/)
+})
+
+rotating('that has ended lets both keys open what is restored from an earlier backup', async (engines) => {
+  const { node, sealed } = await rotated(engines)
+  const backup = await Promise.all(
+    (await blobsIn(engines)).map(async (key) => ({ key, bytes: await buffer(await engines.blobs.get(key)) })),
+  )
+  await rewrapKeys(node, never)
+  for (const { key, bytes } of backup) await engines.blobs.put(key, bytes)
+  assert.match(await refusal(startNode(engines, NEW)), `${masterKeyIdOf(OLD)}; restart it`)
+  const restored = await startNode(engines, NEW, OLD)
+  const stop = new AbortController()
+  const deps = { ...restored, store: engines.store, logger: silent }
+  const following = followMasterKeys(deps, { rewraps: true }, stop.signal)
+  await until(() => !restored.masterKeys.has(masterKeyIdOf(OLD)))
+  stop.abort()
+  await following
+  const { keyring } = await startNode(engines, NEW)
+  assert.is(await keyring.unseal('env', 'p', sealed[0]), 'of env')
+  assert.is(await keyring.unseal('env', 'p', sealed[1], 'project'), 'of project')
 })
 
 rotating('of a key that is current already is refused, and says what to do', async (engines) => {
