@@ -2,7 +2,7 @@ import { clock } from '../../clock.ts'
 import { isAppError } from '../../errors.ts'
 import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
-import type { WrappedKey } from '../../secrets/wrappedKeys.ts'
+import { LostKey, type WrappedKey } from '../../secrets/wrappedKeys.ts'
 import type { CommandDeps } from '../deps.ts'
 import { readInstallation } from './readInstallation.ts'
 
@@ -46,7 +46,10 @@ export const rewrapRestored = async (
   return state && rewrapAll(deps, { former: retired, root_key_id: state.root_key_id }, signal)
 }
 
-/** Repeats the pass until it finds no key that is wrapped with the former master key. Resolves with the number of those. */
+/**
+ * Repeats the pass until it finds no key that is wrapped with the former master key. Resolves with the number of those. A damaged
+ * key keeps no other from being wrapped: the passes reject with `LostKey` at their end.
+ */
 const rewrapAll = async (
   deps: Deps,
   { former, root_key_id }: { readonly former: string; readonly root_key_id: string },
@@ -54,14 +57,21 @@ const rewrapAll = async (
 ): Promise<number | null> => {
   const { wrappedKeys } = deps
   let all = 0
+  let lost: LostKey | undefined
   for (let found = -1; found !== 0; all += found) {
     found = 0
     for await (const key of wrappedKeys.list()) {
       if (signal.aborted) return null
-      if (await rewrap(deps, key, former)) found++
+      try {
+        if (await rewrap(deps, key, former)) found++
+      } catch (error) {
+        if (!(error instanceof LostKey)) throw error
+        lost = error
+      }
       if (await isDestroyed(deps, key, root_key_id)) await wrappedKeys.remove(key) // R2
     }
   }
+  if (lost) throw lost
   return all
 }
 

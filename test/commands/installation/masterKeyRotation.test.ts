@@ -66,6 +66,22 @@ rotating(
   },
 )
 
+rotating(
+  'wraps all other keys when one is damaged, and is done when that one is restored',
+  async (engines) => {
+    const { node } = await rotated(engines)
+    const [first = ''] = await blobsIn(engines).then((blobs) =>
+      blobs.filter((key) => key.startsWith('keys/env/')),
+    )
+    const wrapped = await buffer(await engines.blobs.get(first))
+    await engines.blobs.put(first, wrapped.subarray(0, -4))
+    assert.match(await refusal(rewrapKeys(node, never)), `${first} is damaged`)
+    assert.is((await masterKeyStatus(node)).remaining, 1)
+    await engines.blobs.put(first, wrapped)
+    assert.is(await rewrapKeys(node, never), masterKeyIdOf(OLD))
+  },
+)
+
 rotating('is recorded with its actor, and without a key', async (engines) => {
   const { node } = await rotated(engines)
   await rewrapKeys(node, never)
