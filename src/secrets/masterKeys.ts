@@ -101,7 +101,8 @@ export class MasterKeys {
     if (key) return key
     throw new AppError(
       'unavailable',
-      `SVC_MASTER_KEY: this node lacks the master key ${id}; restart it with the current master key`,
+      `SVC_MASTER_KEY: this node lacks the master key ${id}; restart it with this key, or with this key as ` +
+        'SVC_MASTER_KEY_PREVIOUS if it was replaced',
     )
   }
 }

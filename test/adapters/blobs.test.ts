@@ -86,6 +86,25 @@ disk('parts of the same number that end together leave the file of one of them',
   }
 })
 
+disk(
+  'an upload whose description is damaged keeps no other from being listed, and can be removed',
+  async () => {
+    const dir = tempDir()
+    const blobs = await openBlobs({ dir })
+    const damaged = await blobs.createUpload('files/a')
+    const upload_id = await blobs.createUpload('files/b')
+    writeFileSync(join(dir, 'uploads', damaged, 'upload.json'), '{"key":"fil')
+    const listed = await Array.fromAsync(blobs.listUploads())
+    assert.equal(
+      listed.map((each) => each.upload_id),
+      [upload_id],
+    )
+    assert.ok(isAppError(await failureOf(blobs.completeUpload('files/a', damaged, [])), 'not_found'))
+    await blobs.abortUpload('files/a', damaged)
+    assert.equal(readdirSync(join(dir, 'uploads')), [upload_id])
+  },
+)
+
 disk('a failed put leaves no file', async () => {
   const dir = tempDir()
   const blobs = await openBlobs({ dir })

@@ -293,6 +293,19 @@ opening('an invalid setting is refused with its name and the remedy, without the
   await Promise.all(Object.entries(mends).map(refuses))
 })
 
+opening('a server that has a web page for every path is refused with the remedy', async () => {
+  const body = '<!doctype html><html lang="en"><head><title>Console</title></head></html>'
+  for (const answer of [{ status: 200, body }, { status: 200 }]) {
+    const fake = await startFakeS3(() => answer)
+    const message = await failureOf(openS3Blobs(fake.url), 'bad_request')
+    assert.match(
+      message,
+      /^SVC_BLOBS: bucket bucket at 127.0.0.1:\d+ does not answer as S3: check host and port/,
+    )
+    await fake.close()
+  }
+})
+
 opening('an unreachable S3 is unavailable', async () => {
   const fake = await startFakeS3(() => refusalOf(503, 'SlowDown'))
   await failureOf(openS3Blobs(fake.url), 'unavailable')

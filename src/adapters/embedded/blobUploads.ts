@@ -107,8 +107,8 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
     },
 
     async abortUpload(key, uploadId) {
-      const about = await aboutOf(uploads, uploadId)
-      if (about?.key === checkedKey(key)) await removeUpload(uploadId)
+      const { key: own } = (await aboutOf(uploads, uploadId)) ?? { key: checkedKey(key) }
+      if (own === checkedKey(key) && UPLOAD_ID.test(uploadId)) await removeUpload(uploadId) // also a damaged one
     },
 
     async *listUploads() {
@@ -128,13 +128,17 @@ const placePart = async (file: string, folder: string, prefix: string, etag: str
   for (const name of replaced) if (name !== prefix + etag) await rm(join(folder, name), { force: true })
 }
 
-const aboutOf = async (
-  uploads: string,
-  uploadId: string,
-): Promise<Omit<PendingUpload, 'upload_id'> | null> => {
+type About = Omit<PendingUpload, 'upload_id'>
+
+/** Null for an upload that does not exist, and for one that is damaged: it must not keep the sweep from all others. */
+const aboutOf = async (uploads: string, uploadId: string): Promise<About | null> => {
   if (!UPLOAD_ID.test(uploadId)) return null
   const text = await missingAsNull(readFile(join(uploads, uploadId, ABOUT), 'utf8'))
-  return text === null ? null : (JSON.parse(text) as Omit<PendingUpload, 'upload_id'>)
+  try {
+    return text === null ? null : (JSON.parse(text) as About)
+  } catch {
+    return null
+  }
 }
 
 async function* hashed(

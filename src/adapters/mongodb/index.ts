@@ -22,6 +22,7 @@ import { ask, openingFailure } from './failures.ts'
 import { serverOf, type Server } from './server.ts'
 import { Presence } from './presence.ts'
 import { Registry, type VersionRow } from './registry.ts'
+import { isReplicated } from './replication.ts'
 import { completeExchange, replaceVersion } from './replacing.ts'
 import { StoredVersion } from './storedVersion.ts'
 
@@ -38,9 +39,9 @@ export const openMongoReadModels = async ({ url }: Options): Promise<ReadModels>
   const { newClient, database, place } = parseAddress(url)
   const connection = new Connection(newClient, database)
   try {
-    const { setName } = await ask(() => connection.db.command({ hello: 1 }))
+    const hello = await ask(() => connection.db.command({ hello: 1 }))
     // A write that most members do not have yet may be rolled back, so a projector must not see it as stored.
-    if (setName !== undefined) connection.configure({ readConcern: new ReadConcern('majority') })
+    if (isReplicated(hello)) connection.configure({ readConcern: new ReadConcern('majority') })
     await ask(() => new Registry(connection).probe())
     return new MongoReadModels(connection, await serverOf(connection))
   } catch (error) {

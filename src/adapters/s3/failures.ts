@@ -35,6 +35,15 @@ export const demandRoot = (xml: string, name: string): void => {
   throw new S3Errors.ServerError(500, code, message)
 }
 
+/** Throws `bad_request` for a list from another kind of server: one with web pages may have one for every path. */
+export const demandS3 = (xml: string, place: string): void => {
+  if (['ListBucketResult', 'Error'].includes(rootOf(xml) ?? '')) return demandRoot(xml, 'ListBucketResult')
+  throw new AppError(
+    'bad_request',
+    `SVC_BLOBS: ${place} does not answer as S3: check host and port in the URL`,
+  )
+}
+
 const BAD_PARTS = new Set<unknown>(['InvalidPart', 'InvalidPartOrder', 'EntityTooSmall', 'MalformedXML'])
 
 /** Converts any failure of a request to an error of the port. */

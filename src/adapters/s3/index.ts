@@ -13,7 +13,7 @@ import { Sender } from '../shared/sender.ts'
 import { parseAddress } from './address.ts'
 import { Client } from './client.ts'
 import { bytesOf } from './exchange.ts'
-import { appErrorOf, isMissing, openingErrorOf, statusOf } from './failures.ts'
+import { appErrorOf, demandS3, isMissing, openingErrorOf, statusOf } from './failures.ts'
 import { Multipart, type Stat } from './multipart.ts'
 import { put, putWhole } from './put.ts'
 import { elementsOf, required } from './xml.ts'
@@ -26,7 +26,8 @@ export const openS3Blobs = async (url: string): Promise<Blobs> => {
   const address = parseAddress(url)
   const client = new Client(address)
   try {
-    await client.control('GET', { 'list-type': '2', prefix: address.prefix, 'max-keys': '1' })
+    const query = { 'list-type': '2', prefix: address.prefix, 'max-keys': '1' }
+    demandS3(await client.control('GET', query), address.place)
   } catch (error) {
     client.close()
     throw openingErrorOf(error, address.place)

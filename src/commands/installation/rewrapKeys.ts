@@ -2,7 +2,7 @@ import { clock } from '../../clock.ts'
 import { isAppError } from '../../errors.ts'
 import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
-import type { WrappedKey } from '../../secrets/wrappedKeys.ts'
+import { LostKey, type WrappedKey } from '../../secrets/wrappedKeys.ts'
 import type { CommandDeps } from '../deps.ts'
 import { readInstallation } from './readInstallation.ts'
 
@@ -22,14 +22,7 @@ export const rewrapKeys = async (deps: Deps, signal: AbortSignal): Promise<strin
   if (!state?.former) return null
   const { root_key_id } = state
   const [current, former] = [state.current.id, state.former.id]
-  for (let found = true; found;) {
-    found = false
-    for await (const key of wrappedKeys.list()) {
-      if (signal.aborted) return null
-      found = (await rewrap(deps, key, former)) || found
-      if (await isDestroyed(deps, key, root_key_id)) await wrappedKeys.remove(key) // R2
-    }
-  }
+  if ((await rewrapAll(deps, { former, root_key_id }, signal)) === null) return null
   let rewrapped = 0
   for await (const key of wrappedKeys.list()) if ((await wrappedKeys.wrappedBy(key)) === current) rewrapped++
   await aggregates.installation.handle(
@@ -38,6 +31,48 @@ export const rewrapKeys = async (deps: Deps, signal: AbortSignal): Promise<strin
     { correlation_id: root_key_id, ...bySystem('master-key') },
   )
   return former
+}
+
+/**
+ * Wraps the keys again that are wrapped with a retired master key, because they were restored from a backup of before its
+ * rotation. Resolves with their number; null if the signal aborted.
+ */
+export const rewrapRestored = async (
+  deps: Deps,
+  retired: string,
+  signal: AbortSignal,
+): Promise<number | null> => {
+  const state = await readInstallation(deps)
+  return state && rewrapAll(deps, { former: retired, root_key_id: state.root_key_id }, signal)
+}
+
+/**
+ * Repeats the pass until it finds no key that is wrapped with the former master key. Resolves with the number of those. A damaged
+ * key keeps no other from being wrapped: the passes reject with `LostKey` at their end.
+ */
+const rewrapAll = async (
+  deps: Deps,
+  { former, root_key_id }: { readonly former: string; readonly root_key_id: string },
+  signal: AbortSignal,
+): Promise<number | null> => {
+  const { wrappedKeys } = deps
+  let all = 0
+  let lost: LostKey | undefined
+  for (let found = -1; found !== 0; all += found) {
+    found = 0
+    for await (const key of wrappedKeys.list()) {
+      if (signal.aborted) return null
+      try {
+        if (await rewrap(deps, key, former)) found++
+      } catch (error) {
+        if (!(error instanceof LostKey)) throw error
+        lost = error
+      }
+      if (await isDestroyed(deps, key, root_key_id)) await wrappedKeys.remove(key) // R2
+    }
+  }
+  if (lost) throw lost
+  return all
 }
 
 /** Resolves with whether the key was wrapped with the former master key. */

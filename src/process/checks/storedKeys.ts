@@ -11,7 +11,8 @@ type Given = Pick<Config, 'dataDir' | 'masterKey' | 'previousMasterKey' | 'blobs
 
 const NAME = 'stored keys'
 const FIX =
-  'set SVC_MASTER_KEY to the master key with this id, or restore secrets.json; svc secrets status shows the id'
+  'set SVC_MASTER_KEY to the master key with this id, SVC_MASTER_KEY_PREVIOUS if it was replaced, or restore secrets.json; ' +
+  'svc secrets status shows the id'
 
 /** The master keys of the configuration, else those of `secrets.json`. */
 const masterKeysOf = ({ dataDir, masterKey, previousMasterKey }: Given): readonly Buffer[] => {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { followMasterKeys } from '../../../src/commands/installation/followMasterKeys.ts'
 import { masterKeyStatus } from '../../../src/commands/installation/masterKeyStatus.ts'
@@ -62,6 +63,22 @@ rotating(
     assert.ok(keyring.proves('secret', first.keyring.macOf('secret')))
     const hook = { method: 'POST', service: 's', path: '/p' }
     assert.is(keyring.webhookToken('env', hook), first.keyring.webhookToken('env', hook))
+  },
+)
+
+rotating(
+  'wraps all other keys when one is damaged, and is done when that one is restored',
+  async (engines) => {
+    const { node } = await rotated(engines)
+    const [first = ''] = await blobsIn(engines).then((blobs) =>
+      blobs.filter((key) => key.startsWith('keys/env/')),
+    )
+    const wrapped = await buffer(await engines.blobs.get(first))
+    await engines.blobs.put(first, wrapped.subarray(0, -4))
+    assert.match(await refusal(rewrapKeys(node, never)), `${first} is damaged`)
+    assert.is((await masterKeyStatus(node)).remaining, 1)
+    await engines.blobs.put(first, wrapped)
+    assert.is(await rewrapKeys(node, never), masterKeyIdOf(OLD))
   },
 )
 
@@ -142,6 +159,26 @@ rotating('needs both keys until it is done, in any order, and then only the new 
   await startNode(engines, NEW)
   await startNode(engines, NEW, OLD)
   assert.match(await refusal(startNode(engines, OLD)), /^SVC_MASTER_KEY: .*was replaced by/)
+})
+
+rotating('that has ended lets both keys open what is restored from an earlier backup', async (engines) => {
+  const { node, sealed } = await rotated(engines)
+  const backup = await Promise.all(
+    (await blobsIn(engines)).map(async (key) => ({ key, bytes: await buffer(await engines.blobs.get(key)) })),
+  )
+  await rewrapKeys(node, never)
+  for (const { key, bytes } of backup) await engines.blobs.put(key, bytes)
+  assert.match(await refusal(startNode(engines, NEW)), `${masterKeyIdOf(OLD)}; restart it`)
+  const restored = await startNode(engines, NEW, OLD)
+  const stop = new AbortController()
+  const deps = { ...restored, store: engines.store, logger: silent }
+  const following = followMasterKeys(deps, { rewraps: true }, stop.signal)
+  await until(() => !restored.masterKeys.has(masterKeyIdOf(OLD)))
+  stop.abort()
+  await following
+  const { keyring } = await startNode(engines, NEW)
+  assert.is(await keyring.unseal('env', 'p', sealed[0]), 'of env')
+  assert.is(await keyring.unseal('env', 'p', sealed[1], 'project'), 'of project')
 })
 
 rotating('of a key that is current already is refused, and says what to do', async (engines) => {
