@@ -90,7 +90,7 @@ class StreamEndings {
           if (signal.aborted) break
           for (const recorded of events) this.#look(recorded)
         }
-      } while (this.#reading.signal.reason === LATE)
+      } while (this.#reading.signal.reason === LATE && this.#waiting.size > 0)
       this.#end(({ resolve }) => resolve(null))
     } catch (error) {
       this.#end(({ reject }) => reject(error))

@@ -46,18 +46,23 @@ export const findDelivery = async (
   const first = newIdOf(now, 1)
   const [isOfFormerWindow, isKnown] = await Promise.all([exists(newIdOf(now - 1, 1)), exists(first)])
   if (!isOfFormerWindow && !isKnown) return { kind: 'new', newId: first }
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    const ids = newIdOf(isOfFormerWindow ? now - 1 : now, attempt)
-    if (!(await exists(ids))) return { kind: 'new', newId: ids }
-    const run_id = ids('run')
-    const ending = await awaitEnding(
-      deps,
-      { run_id, stream_id: ids('stream'), after: REQUESTED_AT },
-      { signal: AbortSignal.any([AbortSignal.timeout(timeoutMs + BEYOND_TIMEOUT_MS), deps.stopping]) },
-    )
-    if (!ending) throw new AppError('unavailable', 'An earlier request with this delivery is in progress')
-    if (await isAccepted(deps, ending)) return { kind: 'accepted', run_id, ending }
-  }
+  // A new attempt is in the present window: in the former one, it would be recognized for less than the time.
+  for (const window of isOfFormerWindow ? [now - 1, now] : [now])
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const ids = newIdOf(window, attempt)
+      if (!(await exists(ids))) {
+        if (window === now) return { kind: 'new', newId: ids }
+        break
+      }
+      const run_id = ids('run')
+      const ending = await awaitEnding(
+        deps,
+        { run_id, stream_id: ids('stream'), after: REQUESTED_AT },
+        { signal: AbortSignal.any([AbortSignal.timeout(timeoutMs + BEYOND_TIMEOUT_MS), deps.stopping]) },
+      )
+      if (!ending) throw new AppError('unavailable', 'An earlier request with this delivery is in progress')
+      if (await isAccepted(deps, ending)) return { kind: 'accepted', run_id, ending }
+    }
   return { kind: 'new', newId }
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { ChildEndings } from '../../../src/commands/runs/childEndings.ts'
 import { retryRun } from '../../../src/commands/runs/retryRun.ts'
@@ -115,6 +116,32 @@ awaiting('are given up with their signal, and the others are not', async () => {
   assert.is(await endings.of(left, stop.signal), null)
   await parent.succeed(kept.run_id)
   assert.is((await end)?.run_id, kept.run_id)
+})
+awaiting('are not read any more when all are given up while one that is behind is to be read', async () => {
+  const parent = await openParent()
+  const left = Promise.withResolvers<void>()
+  let reads = 0
+  const follow: EventStore['follow'] = async function* (stream, options) {
+    reads++
+    try {
+      yield* store.follow(stream, options)
+    } finally {
+      left.resolve()
+    }
+  }
+  const endings = new ChildEndings({ follow })
+  const [late, open, mark] = [await parent.request(), await parent.request(), await parent.request()]
+  const stop = new AbortController()
+  const given = [endings.of(open, stop.signal)]
+  const marked = endings.of(mark, stop.signal)
+  await parent.succeed(mark.run_id)
+  await marked // the reader has passed the request of `late`
+  given.push(endings.of(late, stop.signal))
+  stop.abort()
+  assert.equal(await Promise.all(given), [null, null])
+  await left.promise
+  await turn()
+  assert.is(reads, 1)
 })
 awaiting('are read again after all of a stream have ended', async () => {
   const parent = await openParent()
