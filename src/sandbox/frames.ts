@@ -124,3 +124,12 @@ export const frameWriter = (write: (bytes: Buffer) => void): FrameWriter => {
 }
 
 export const isShallow = (json: string, levels = MAX_DEPTH): boolean => !nestsDeeperThan(levels, json)
+
+/**
+ * The end of the part of a text that begins at `from` and has at most `length` code units. It is between two characters: half
+ * of one would be no text (RFC 8259, 8.2), and hide a secret that it belongs to.
+ */
+export const endOfPart = (text: string, from: number, length: number): number => {
+  const end = from + length
+  return end < text.length && (text.codePointAt(end - 1) ?? 0) > 0xffff ? end - 1 : end
+}

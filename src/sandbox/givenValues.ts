@@ -54,7 +54,7 @@ export class GivenValues {
   /** A line of output, or a piece of one: the child cuts long lines, and a value may be in several pieces. */
   inOutput({ source, text }: Log, cut: CutLines): string {
     if (!this.#masking) return text
-    const isCut = text.length >= MAX_LINE
+    const isCut = text.length >= MAX_LINE - 1 // the child cuts no character in two
     const masked = this.#masking.piece(text, { before: cut[source], isCut })
     cut[source] = masked.unfinished
     return masked.text

@@ -13,6 +13,7 @@ await deploy(api, 'shop', {
     const at = (path, cors, more) => ({ webhook: { service: 's', path, cors, ...more } })
     export const some = fn(at('/some', ['${PAGE}', 'http://localhost:*']), ({ headers }) => headers['x-own'] ?? null)
     export const all = fn(at('/all', '*'), () => { throw new Error('secret') })
+    export const shown = fn(at('/shown', ['${PAGE}'], { method: 'GET' }), () => 1)
     export const none = fn(at('/none'), () => 1)
     export const own = fn(at('/own', ['${PAGE}']), () => new Response('', { headers: {
       'access-control-allow-origin': '*', 'access-control-expose-headers': 'X-A', 'x-a': '1' } }))
@@ -42,8 +43,10 @@ for (const [path, origin, method] of [
   ['/some', 'http://localhost:5173', 'POST'],
   ['/all', OTHER, 'POST'],
   ['/users/:id', PAGE, 'PUT'],
+  ['/shown', PAGE, 'GET'],
+  ['/shown', PAGE, 'HEAD'],
 ] as const)
-  cors(`answers a preflight of ${origin} for ${path}`, async () => {
+  cors(`answers a preflight of ${origin} for ${method} of ${path}`, async () => {
     assert.equal(await preflight(path, origin, method), {
       status: 204,
       vary: 'Origin',
@@ -109,6 +112,7 @@ cors('lists its origins', () => {
     '/own': [PAGE],
     '/cached': [PAGE],
     '/users/:id': [PAGE],
+    '/shown': [PAGE],
   })
 })
 

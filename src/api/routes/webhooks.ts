@@ -18,7 +18,7 @@ import { largeBodyOf, readWebhookRequest } from '../http/webhookRequest.ts'
 import { own, type PublicAsk, type PublicRoute, publicRoute } from '../route.ts'
 
 const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
-  const endpoint = await endpointAt(ctx, ctx.method === 'HEAD' ? 'GET' : ctx.method, deps)
+  const endpoint = await endpointAt(ctx, ctx.method, deps)
   const { env, webhook } = endpoint
   openWebhookToPages(ctx, webhook.cors)
   const credential = webhook.auth === 'required' ? await authenticated(ctx, deps) : null
@@ -59,10 +59,15 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
   if (sending) await sending
 }
 
-const endpointAt = (ctx: Context, method: string, deps: ApiDeps): Promise<WebhookEndpoint> =>
-  findWebhook(deps, { method, hostname: ctx.hostname, path: pathIn(ctx.path) }, () =>
-    deps.guesses.count(clientIp(ctx.req, deps), ctx.state.request_id),
-  )
+/** Finds the endpoint for a request of `method`. One of GET also serves HEAD. */
+const endpointAt = (ctx: Context, method: string, deps: ApiDeps): Promise<WebhookEndpoint> => {
+  const address = {
+    method: method === 'HEAD' ? 'GET' : method,
+    hostname: ctx.hostname,
+    path: pathIn(ctx.path),
+  }
+  return findWebhook(deps, address, () => deps.guesses.count(clientIp(ctx.req, deps), ctx.state.request_id))
+}
 
 /** The message of a thrown value can contain secrets, so only the developer of a live build gets it in the reply. */
 const reasonOf = ({ code, message, isLive, run_id }: Extract<WebhookEnding, { status: 'failed' }>): string =>

@@ -1,7 +1,8 @@
 import { Console } from 'node:console'
 import { Writable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
 import { MAX_OUTPUT_LINES, OUTPUT_CUT } from '../../events/outputLimit.ts'
-import { MAX_LINE } from '../frames.ts'
+import { endOfPart, MAX_LINE } from '../frames.ts'
 
 export type Source = 'stdout' | 'stderr'
 
@@ -12,6 +13,8 @@ export type Source = 'stdout' | 'stderr'
 export class LineCutter {
   readonly #emit: (source: Source, line: string) => void
   readonly #partial = { stdout: '', stderr: '' }
+  /** Of the sources to which bytes were written: most functions write text only. */
+  readonly #decoders: Partial<Record<Source, StringDecoder>> = {}
   #left: number
   #lines = 0
   #isMarked = false
@@ -21,16 +24,23 @@ export class LineCutter {
     this.#emit = emit
   }
 
+  /** The text of what is written. A letter may begin in one write of bytes and end in the next. */
+  textOf(source: Source, written: string | Uint8Array): string {
+    if (typeof written !== 'string') return (this.#decoders[source] ??= new StringDecoder()).write(written)
+    return this.#restOf(source) + written
+  }
+
   write(source: Source, text: string): void {
     if (this.#left <= 0) return
-    const cut = text.length > this.#left ? text.slice(0, this.#left) : text
-    this.#left -= cut.length
+    const cut = text.slice(0, endOfPart(text, 0, this.#left))
+    this.#left = cut.length < text.length ? 0 : this.#left - cut.length
     const lines = (this.#partial[source] + cut).split('\n')
     this.#partial[source] = lines.pop() ?? ''
     for (const line of lines) this.#line(source, line)
     while (this.#partial[source].length > MAX_LINE) {
-      this.#piece(source, this.#partial[source].slice(0, MAX_LINE))
-      this.#partial[source] = this.#partial[source].slice(MAX_LINE)
+      const end = endOfPart(this.#partial[source], 0, MAX_LINE)
+      this.#piece(source, this.#partial[source].slice(0, end))
+      this.#partial[source] = this.#partial[source].slice(end)
     }
     if (this.#left <= 0) this.end()
   }
@@ -38,6 +48,7 @@ export class LineCutter {
   /** Sends text that has no newline yet, and after the last line the mark that output was cut off. */
   end(): void {
     for (const source of ['stdout', 'stderr'] as const) {
+      if (this.#left > 0) this.#partial[source] += this.#restOf(source)
       if (this.#partial[source]) this.#line(source, this.#partial[source])
       this.#partial[source] = ''
     }
@@ -47,8 +58,17 @@ export class LineCutter {
   }
 
   #line(source: Source, line: string): void {
-    for (let at = 0; at === 0 || at < line.length; at += MAX_LINE)
-      this.#piece(source, line.slice(at, at + MAX_LINE))
+    let at = 0
+    do {
+      const end = endOfPart(line, at, MAX_LINE)
+      this.#piece(source, line.slice(at, end))
+      at = end
+    } while (at < line.length)
+  }
+
+  /** What is left of a letter that was not written to its end. */
+  #restOf(source: Source): string {
+    return this.#decoders[source]?.end() ?? ''
   }
 
   #piece(source: Source, text: string): void {
@@ -91,9 +111,10 @@ const captured = (
   const real = Object.getOwnPropertyDescriptor(process, source)?.get
   return new Writable({
     decodeStrings: false,
-    write: (chunk: string | Buffer, _encoding, done) => {
+    write: (chunk: string | Buffer, encoding, done) => {
       const run = runOfContext()
-      if (run && !run.ended) run.output.write(source, shown(chunk.toString()))
+      const written = typeof chunk === 'string' && encoding !== 'utf8' ? Buffer.from(chunk, encoding) : chunk
+      if (run && !run.ended) run.output.write(source, shown(run.output.textOf(source, written)))
       if (!run) (real?.call(process) as Writable | undefined)?.write(chunk)
       done()
     },

@@ -1,5 +1,6 @@
 import { types } from 'node:util'
 import { MASK } from '../../events/mask.ts'
+import { endOfPart } from '../frames.ts'
 
 /** What is left of the room for the details of one error, in characters. */
 export interface Room {
@@ -50,7 +51,7 @@ export const ownFieldsOf = (
   }
 
   function text(given: string): string {
-    const cut = given.length > MAX_TEXT ? `${given.slice(0, MAX_TEXT - 1)}${CUT}` : given
+    const cut = given.length > MAX_TEXT ? `${given.slice(0, endOfPart(given, 0, MAX_TEXT - 1))}${CUT}` : given
     room.left -= cut.length
     return cut
   }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { inspect, types } from 'node:util'
 import type { ErrorDetails, Thrown } from '../../events/run.ts'
-import { MAX_CAUSES, MAX_DETAILS, MAX_MESSAGE, MAX_STACK } from '../frames.ts'
+import { endOfPart, MAX_CAUSES, MAX_DETAILS, MAX_MESSAGE, MAX_STACK } from '../frames.ts'
 import { deniedText } from './deniedText.ts'
 import { importSite } from './modules.ts'
 import { classOf, ownFieldsOf, type Room } from './ownFields.ts'
@@ -190,4 +190,4 @@ export const textOf = (thrown: unknown): string =>
   typeof thrown === 'string' ? thrown : inspect(thrown, { depth: 3, breakLength: 120, getters: false })
 
 export const cut = (text: string, length: number): string =>
-  text.length > length ? `${text.slice(0, length - 1)}…` : text
+  text.length > length ? `${text.slice(0, endOfPart(text, 0, length - 1))}…` : text
