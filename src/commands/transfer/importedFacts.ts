@@ -10,7 +10,7 @@ import { filesOf } from '../../content/contentKey.ts'
 import { payloadsOf } from '../../content/payloads.ts'
 import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
 import { checkContextKey } from '../../events/contextKey.ts'
-import { clock } from '../../clock.ts'
+import { clock, isoOf } from '../../clock.ts'
 import { checkedNetwork } from '../projects/projectNetwork.ts'
 import { PROJECT_NAME } from '../projects/projectName.ts'
 import { REFS } from './earlierContent.ts'
@@ -235,18 +235,28 @@ const checkFields = (fact: DomainEvent): void => {
       if (!/^[0-9a-f]{64}$/.test(fact.hash)) throw new Error('hash: expected a SHA-256')
       return
     case 'CallDayCounted':
-      checkCounts(fact.day, [fact.runs, fact.bytes])
+      checkDay('day', fact.day)
+      checkCounts([fact.runs, fact.bytes])
       return
     case 'RunDayCounted':
-      for (const { n, d } of Object.values(fact.tallies)) checkCounts(fact.day, [...n, ...Object.values(d)])
+      checkDay('day', fact.day)
+      for (const { n, d } of Object.values(fact.tallies)) checkCounts([...n, ...Object.values(d)])
+      return
+    case 'CallsExpired':
+      checkDay('before', fact.before)
       return
     default:
       return
   }
 }
 
-const checkCounts = (day: string, counts: readonly number[]): void => {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) throw new Error('day: expected a day such as 2026-05-01')
+/** After a day to come, no retention and no quota of calls would apply to the environment. */
+const checkDay = (field: string, day: string): void => {
+  const isPast = /^\d{4}-\d{2}-\d{2}$/.test(day) && day <= isoOf(clock.now() + AHEAD_MS).slice(0, 10)
+  if (!isPast) throw new Error(`${field}: expected a past day such as 2026-05-01`)
+}
+
+const checkCounts = (counts: readonly number[]): void => {
   if (counts.some((count) => count < 0)) throw new Error('expected counts, got a number below 0')
 }
 

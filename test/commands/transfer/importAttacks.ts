@@ -106,6 +106,10 @@ export const attacksBy = (mine: Mine, theirs: Theirs): Attacks => ({
   'statistics with less than no runs': (all) =>
     (eventOf(all, 'RunDayCounted')['tallies'] = { call: { n: [-1], d: {} } }),
   'a day that is none': (all) => (eventOf(all, 'RunDayCounted')['day'] = 'yesterday'),
+  'a counted day that has not come': (all) => (eventOf(all, 'CallDayCounted')['day'] = '9999-12-31'),
+  'a counted day without runs that has not come': (all) =>
+    Object.assign(eventOf(all, 'RunDayCounted'), { day: '9999-12-31', tallies: {} }),
+  'calls that expire before their time': (all) => (eventOf(all, 'CallsExpired')['before'] = '9999-12-31'),
   'a time in the future': (all) => (factOf(all, 'EventPublished')['at'] = '2999-01-01T00:00:00.000Z'),
   'a blob of another': (all) => {
     const blob = all.find(({ line }) => 'blob' in line)
