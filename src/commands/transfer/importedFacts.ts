@@ -15,6 +15,7 @@ import { checkedNetwork } from '../projects/projectNetwork.ts'
 import { PROJECT_NAME } from '../projects/projectName.ts'
 import { REFS } from './earlierContent.ts'
 import { expires } from './expiredFacts.ts'
+import { ImportedSizes } from './importedSizes.ts'
 import { streamOfFact } from './streamOfFact.ts'
 
 /** A resource whose id is used beyond its own stream. */
@@ -75,6 +76,7 @@ const MAX_EXPIRED = 10_000_000
  * F4: a stream begins with its first fact, or with another one if its facts expire, and has no gap after it.
  */
 export class ImportedFacts {
+  readonly sizes = new ImportedSizes()
   readonly #env_id: string
   readonly #known = new Map<Kind, Set<string>>()
   /** The number of facts of each stream so far. */
@@ -103,7 +105,7 @@ export class ImportedFacts {
       new AppError('bad_request', `The fact ${String(id).slice(0, 60)}: ${reason}`)
     try {
       if (typeof id !== 'string' || !isId(id)) throw new Error('id: expected a UUID')
-      const fact = checkedFact(recordOf(event)) // F1
+      const fact = this.sizes.checked(checkedFact(recordOf(event))) // F1
       if (typeof stream !== 'string' || stream !== streamOfFact(fact, this.#env_id))
         throw new Error(`expected the stream of its fields, got ${String(stream).slice(0, 80)}`)
       const expired = this.#expiredBefore(stream, revision)
