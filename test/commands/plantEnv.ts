@@ -36,12 +36,14 @@ export const plantBuild = async (
     build_type = 'release',
     project_id = '',
     hash = ZIP_HASH,
+    size = ZIP.length,
   }: {
     name: string
     functions?: FunctionSpec[]
     build_type?: 'release' | 'live'
     project_id?: string
     hash?: string
+    size?: number
   },
 ) => {
   const project = project_id === '' ? (await createProject(deps, { name }, caller)).project_id : project_id
@@ -50,7 +52,7 @@ export const plantBuild = async (
   const kept = await deps.payloads.keepList(functions, (sha256) => functionsKey(storage_path, sha256))
   const build = { ...ref, ...payloadFields('functions', kept) }
   const stream = streamOf.project(project)
-  const stored = { size: 1, storage_path, storage_backend: 'disk', build_type } as const
+  const stored = { size, storage_path, storage_backend: 'disk', build_type } as const
   await blobs.put(stored.storage_path, ZIP)
   await aggregates.projects.handle(
     stream,

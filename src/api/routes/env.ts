@@ -1,7 +1,6 @@
 import { AppError } from '../../errors.ts'
 import { usageModels } from '../../plans/usage.ts'
-import { pastOf } from '../../commands/audit/past.ts'
-import { envs } from '../../projections/tenants.ts'
+import { envThen } from '../../commands/audit/pastTenants.ts'
 import { AsOfQuery } from '../asOf.ts'
 import { presentOrgUsage } from '../present/orgUsage.ts'
 import { item, route } from '../route.ts'
@@ -22,7 +21,7 @@ export const envRoutes = [
       const env =
         as_of === undefined
           ? await deps.views.envs.get(credential.env_id)
-          : await (await pastOf(deps, as_of)).resource(envs, credential.env_id, credential.env_id)
+          : await envThen(deps, credential.env_id, as_of)
       if (!env) throw new AppError('not_found', 'No such environment')
       const { env_id, org_id, name, active } = env
       return item({ env_id, org_id, name, active })

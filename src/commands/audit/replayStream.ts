@@ -87,6 +87,8 @@ async function* factsUntil({ store }: Deps, stream: string, moment: Moment | nul
 
 /** The stream with the first fact about a resource. Rejects with `not_found`. */
 const streamWith = async ({ store, views }: Deps, resource: string): Promise<string> => {
+  const env = streamOf.env(resource) // an import creates the environment after facts that name it
+  for await (const _ of store.read(env, { limit: 1 })) return env
   await views.settled('auditLinks', 'runs', 'events')
   const query = { equal: { resource }, sort: 'position', limit: 1, offset: 0, totals: false } as const
   const [first] = (await views.auditLinks.find(query)).items

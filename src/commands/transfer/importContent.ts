@@ -33,29 +33,32 @@ export const putKey = async (
 /** A node of a former version also exports the lists whose keys contain their hash. */
 const BUILD = /^builds\/([0-9a-f-]{36})\/[0-9a-f-]{36}-([0-9a-f]{64})(\.zip|(?:-[0-9a-f]{64})?\.json)$/
 
-/** A blob that exists is never replaced. Resolves with its key. A zip must have the hash in its key: unpacked builds are shared by their hash. */
+/** A blob that exists is never replaced. Resolves with its key and size. A zip must have the hash in its key: unpacked builds are shared by their hash. */
 export const putBlob = async (
   { blobs, views }: Pick<CommandDeps, 'blobs' | 'views'>,
   { record: { line, bytes }, header: { env_id } }: { record: TransferRecord; header: Header },
-): Promise<string> => {
+): Promise<{ readonly key: string; readonly size: number }> => {
   const key = String(line['blob'])
   const [, project_id, hash, ending] = BUILD.exec(key) ?? []
   const isOfEnv = key.startsWith(payloadsOf(env_id)) || key.startsWith(filesOf(env_id))
   const project = project_id === undefined ? null : await views.projects.get(project_id)
   if (!isOfEnv && (project_id === undefined || (project && project.env_id !== env_id)))
     throw new AppError('bad_request', `blob: expected a blob of the environment, got ${key.slice(0, 120)}`)
-  if (await blobs.head(key)) return key // T2
+  const stored = await blobs.head(key)
+  if (stored) return { key, size: stored.size } // T2
   const digest = createHash('sha256')
+  let size = 0
   const measured = async function* () {
     for await (const chunk of bytes) {
       digest.update(chunk)
+      size += chunk.length
       yield chunk
     }
     if (ending === '.zip' && digest.digest('hex') !== hash)
       throw new AppError('bad_request', `blob: the content of ${key} does not have the hash in its key`)
   }
   await blobs.put(key, measured())
-  return key
+  return { key, size }
 }
 
 /** Content is an orphan until its fact is stored, like that of a crash, which the service removes. A repetition stores it again. */

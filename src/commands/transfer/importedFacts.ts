@@ -10,11 +10,12 @@ import { filesOf } from '../../content/contentKey.ts'
 import { payloadsOf } from '../../content/payloads.ts'
 import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
 import { checkContextKey } from '../../events/contextKey.ts'
-import { clock } from '../../clock.ts'
+import { clock, isoOf } from '../../clock.ts'
 import { checkedNetwork } from '../projects/projectNetwork.ts'
 import { PROJECT_NAME } from '../projects/projectName.ts'
 import { REFS } from './earlierContent.ts'
 import { expires } from './expiredFacts.ts'
+import { ImportedSizes } from './importedSizes.ts'
 import { streamOfFact } from './streamOfFact.ts'
 
 /** A resource whose id is used beyond its own stream. */
@@ -75,6 +76,7 @@ const MAX_EXPIRED = 10_000_000
  * F4: a stream begins with its first fact, or with another one if its facts expire, and has no gap after it.
  */
 export class ImportedFacts {
+  readonly sizes = new ImportedSizes()
   readonly #env_id: string
   readonly #known = new Map<Kind, Set<string>>()
   /** The number of facts of each stream so far. */
@@ -103,7 +105,7 @@ export class ImportedFacts {
       new AppError('bad_request', `The fact ${String(id).slice(0, 60)}: ${reason}`)
     try {
       if (typeof id !== 'string' || !isId(id)) throw new Error('id: expected a UUID')
-      const fact = checkedFact(recordOf(event)) // F1
+      const fact = this.sizes.checked(checkedFact(recordOf(event))) // F1
       if (typeof stream !== 'string' || stream !== streamOfFact(fact, this.#env_id))
         throw new Error(`expected the stream of its fields, got ${String(stream).slice(0, 80)}`)
       const expired = this.#expiredBefore(stream, revision)
@@ -235,18 +237,28 @@ const checkFields = (fact: DomainEvent): void => {
       if (!/^[0-9a-f]{64}$/.test(fact.hash)) throw new Error('hash: expected a SHA-256')
       return
     case 'CallDayCounted':
-      checkCounts(fact.day, [fact.runs, fact.bytes])
+      checkDay('day', fact.day)
+      checkCounts([fact.runs, fact.bytes])
       return
     case 'RunDayCounted':
-      for (const { n, d } of Object.values(fact.tallies)) checkCounts(fact.day, [...n, ...Object.values(d)])
+      checkDay('day', fact.day)
+      for (const { n, d } of Object.values(fact.tallies)) checkCounts([...n, ...Object.values(d)])
+      return
+    case 'CallsExpired':
+      checkDay('before', fact.before)
       return
     default:
       return
   }
 }
 
-const checkCounts = (day: string, counts: readonly number[]): void => {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) throw new Error('day: expected a day such as 2026-05-01')
+/** After a day to come, no retention and no quota of calls would apply to the environment. */
+const checkDay = (field: string, day: string): void => {
+  const isPast = /^\d{4}-\d{2}-\d{2}$/.test(day) && day <= isoOf(clock.now() + AHEAD_MS).slice(0, 10)
+  if (!isPast) throw new Error(`${field}: expected a past day such as 2026-05-01`)
+}
+
+const checkCounts = (counts: readonly number[]): void => {
   if (counts.some((count) => count < 0)) throw new Error('expected counts, got a number below 0')
 }
 

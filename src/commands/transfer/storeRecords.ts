@@ -98,7 +98,9 @@ const storeWith = async (
       await putKey(deps, { line, header, transferKey })
       counts.keys++
     } else if ('blob' in line) {
-      const key = await putBlob(deps, { record, header })
+      const blob = await putBlob(deps, { record, header })
+      const { key } = blob
+      facts.sizes.note(blob)
       // Payloads of an environment are no orphans while it exists: they expire by their day.
       if (place === 'absent' || !key.startsWith(payloadsOf(header.env_id))) content.add(key)
       counts.blobs++

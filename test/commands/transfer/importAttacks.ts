@@ -102,10 +102,22 @@ export const attacksBy = (mine: Mine, theirs: Theirs): Attacks => ({
     (factOf(all, 'EventPublished')['event'] = { type: '__proto__' }),
   'a field that does not exist': (all) => (eventOf(all, 'EventPublished')['admin'] = true),
   'a fact of a later version': (all) => ((factOf(all, 'EventPublished')['metadata'] as Line)['v'] = 99),
+  'a file with less than no bytes': (all) => (eventOf(all, 'FileStored')['size'] = -1),
+  'a file with fewer bytes than its content': (all) => (eventOf(all, 'FileStored')['size'] = 6),
+  'a deleted file with more bytes than it had': (all) => {
+    const { file_id, path, key } = eventOf(all, 'FileStored')
+    const event = { type: 'FileDeleted', file_id, path, former: { key, size: 8 } }
+    const line = { ...factOf(all, 'FileStored'), id: newId(), revision: 1, event }
+    all.splice(-1, 0, { line, bytes: Buffer.alloc(0) })
+  },
   'a day with less than no runs': (all) => (eventOf(all, 'CallDayCounted')['runs'] = -1),
   'statistics with less than no runs': (all) =>
     (eventOf(all, 'RunDayCounted')['tallies'] = { call: { n: [-1], d: {} } }),
   'a day that is none': (all) => (eventOf(all, 'RunDayCounted')['day'] = 'yesterday'),
+  'a counted day that has not come': (all) => (eventOf(all, 'CallDayCounted')['day'] = '9999-12-31'),
+  'a counted day without runs that has not come': (all) =>
+    Object.assign(eventOf(all, 'RunDayCounted'), { day: '9999-12-31', tallies: {} }),
+  'calls that expire before their time': (all) => (eventOf(all, 'CallsExpired')['before'] = '9999-12-31'),
   'a time in the future': (all) => (factOf(all, 'EventPublished')['at'] = '2999-01-01T00:00:00.000Z'),
   'a blob of another': (all) => {
     const blob = all.find(({ line }) => 'blob' in line)
@@ -160,6 +172,7 @@ export const attacksOnExpired = (aged: Aged, theirs: Theirs): Attacks => ({
     const ids = { run_id, stream_id, target: { ns: 'a', var: 'b' }, attempt: 1 }
     first['event'] = { type: 'RunRequested', ...ids, ...plan, input_at }
   },
+  'a build with fewer bytes than its zip': (all) => (eventOf(all, 'BuildUploaded')['size'] = 0),
   'more expired facts than fit': (all) => (firstOf(aged.cut, all)['revision'] = 10_000_001),
   'a revision that is no number': (all) => (firstOf(aged.cut, all)['revision'] = 1e300),
   'a gap after the expired facts': (all) => {

@@ -35,7 +35,7 @@ const building = await plantEnv(source, 'building')
 const zip = await (async () => {
   const bytes = Buffer.from('a zip')
   const hash = createHash('sha256').update(bytes).digest('hex')
-  const build = await plantBuild(source, building, { name: 'zipped', hash })
+  const build = await plantBuild(source, building, { name: 'zipped', hash, size: bytes.length })
   const key = buildKey(build)
   await source.blobs.put(key, bytes)
   return { bytes, hash, key }
