@@ -50,14 +50,14 @@ export class Masking {
     return this.#values.size > MAX_VALUES / 2 || this.#bytes > MAX_VALUE_BYTES / 2
   }
 
-  /** Masks the value from now on. Returns false if the child was given too many values. */
+  /** Masks the value from now on, also without space around it. Returns false if the child was given too many values. */
   add(value: string): boolean {
     if (value.length < MIN_VALUE || this.#values.has(value)) return true
     if (this.#values.size >= MAX_VALUES || this.#bytes + value.length > MAX_VALUE_BYTES) return false
     this.#values.add(value)
     this.#bytes += value.length
     for (const form of formsOf(value)) this.#addForm(Buffer.from(form))
-    return true
+    return this.add(value.trim())
   }
 
   #addForm(form: Buffer): void {

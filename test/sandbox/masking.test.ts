@@ -63,6 +63,13 @@ masking('leaves a value without secrets as it is', () => {
   assert.is(maskingOf('abc').text('abc is too short to be masked'), 'abc is too short to be masked')
 })
 
+masking('is replaced without the spaces and newlines around it, also if it is short', () => {
+  for (const value of ['1234\n', ' ab12 ', 'pin-77\r\n'])
+    for (const shown of [value.trim(), encodeURIComponent(value.trim())])
+      assert.is(maskingOf(value).text(`<${shown}>`), '<***>')
+  assert.is(maskingOf('123\n').text('a 123 b'), 'a 123 b')
+})
+
 masking('is replaced line by line if it has several', () => {
   const key = '-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END KEY-----'
   assert.is(maskingOf(key).text('hkiG9w0BAQEFAASC'), '***')

@@ -36,6 +36,7 @@ const SENT_HEADERS = [
   'RateLimit-Policy',
   'Retry-After',
   'Link',
+  'Location',
   POSITION_HEADER,
   'Idempotency-Replayed',
   'ETag',

@@ -53,9 +53,8 @@ export class ImportedSizes {
 
   #checkContent({ key, size }: Blob): void {
     const stored = this.#stored.get(key)
-    if (stored !== undefined && stored !== size)
-      // Z1
-      throw new Error(`size: expected ${stored}, which ${key} has, got ${size}`)
+    const isOther = stored !== undefined && stored !== size // Z1
+    if (isOther) throw new Error(`size: expected ${stored}, which ${key} has, got ${size}`)
     if (size < 0) throw new Error(`size: expected bytes, got ${size}`) // Z2
   }
 
