@@ -16,7 +16,7 @@ export const demandUnconditional = ({ headers }: Pick<IncomingMessage, 'headers'
 
 /** Whether `If-None-Match` names the current content (RFC 9110, 13.1.2: weak comparison). */
 export const isNotModified = (ifNoneMatch: string, etag: string): boolean =>
-  ifNoneMatch.trim() === '*' || [...ifNoneMatch.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag)
+  ifNoneMatch.trim() === '*' || tagsOf(ifNoneMatch).some((tag) => tag === etag || tag === `W/${etag}`)
 
 /**
  * Throws `precondition_failed` if the current content is not the one that the client asks for (RFC 9110, 13.2.2): `If-Match` names
@@ -32,9 +32,8 @@ export const demandSame = (
     throw new AppError('precondition_failed', `If-Match: the content has another ETag: ${etag}`)
   }
   const stored = new Date(updated_at).toUTCString()
-  if (Date.parse(stored) > Date.parse(since))
-    // false for what is no date
-    throw new AppError('precondition_failed', `If-Unmodified-Since: the content is of ${stored}`)
+  const isNewer = Date.parse(stored) > Date.parse(since) // false for what is no date
+  if (isNewer) throw new AppError('precondition_failed', `If-Unmodified-Since: the content is of ${stored}`)
 }
 
 /** The entity tags of a list; a weak one keeps its `W/`. */

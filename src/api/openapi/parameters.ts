@@ -79,50 +79,39 @@ export const parametersOf = ({ path, query, reply, takesKey }: Route): JsonSchem
   ...(takesKey ? [idempotencyKey] : []),
 ]
 
-const lastEventId: JsonSchema = {
-  name: 'Last-Event-ID',
+const header = (name: string, description: string): JsonSchema => ({
+  name,
   in: 'header',
-  description:
-    'The `id` of the last event that the client received; the stream continues after it. Browsers send this header when they reconnect. It takes precedence over `from`',
+  description,
   schema: text,
-}
+})
 
-const ifNoneMatch: JsonSchema = {
-  name: 'If-None-Match',
-  in: 'header',
-  description:
-    'The `ETag` of a copy that the client has. If it is current, the reply is a 304 without content',
-  schema: text,
-}
+const lastEventId = header(
+  'Last-Event-ID',
+  'The `id` of the last event that the client received; the stream continues after it. Browsers send this header when they reconnect. It takes precedence over `from`',
+)
 
-const range: JsonSchema = {
-  name: 'Range',
-  in: 'header',
-  description: 'One range of bytes, such as `bytes=0-1023`; the reply is then a 206',
-  schema: text,
-}
+const ifNoneMatch = header(
+  'If-None-Match',
+  'The `ETag` of a copy that the client has. If it is current, the reply is a 304 without content',
+)
 
-const ifRange: JsonSchema = {
-  name: 'If-Range',
-  in: 'header',
-  description: 'The `ETag` of a partial copy. If it is not current, `Range` has no effect',
-  schema: text,
-}
+const range = header('Range', 'One range of bytes, such as `bytes=0-1023`; the reply is then a 206')
 
-const ifMatch: JsonSchema = {
-  name: 'If-Match',
-  in: 'header',
-  description: 'The `ETag` of the content that the client expects. If it is not current, the reply is a 412',
-  schema: text,
-}
+const ifRange = header(
+  'If-Range',
+  'The `ETag` of a partial copy. If it is not current, `Range` has no effect',
+)
 
-const ifUnmodifiedSince: JsonSchema = {
-  name: 'If-Unmodified-Since',
-  in: 'header',
-  description:
-    'The `Last-Modified` of the content that the client expects. If it is newer, the reply is a 412',
-  schema: text,
-}
+const ifMatch = header(
+  'If-Match',
+  'The `ETag` of the content that the client expects. If it is not current, the reply is a 412',
+)
+
+const ifUnmodifiedSince = header(
+  'If-Unmodified-Since',
+  'The `Last-Modified` of the content that the client expects. If it is newer, the reply is a 412',
+)
 
 const idempotencyKey: JsonSchema = {
   name: 'Idempotency-Key',

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { endOfPart } from '../../../src/sandbox/frames.ts'
-import { suite } from '../../support/suite.ts'
+import { endOfPart } from '../../src/sandbox/frames.ts'
+import { suite } from '../support/suite.ts'
 
 const test = suite('the end of a part of a text')
 
