@@ -112,15 +112,16 @@ class EventStoreDb implements EventStore {
     ...filter
   }: Filter & { after?: Cursor; signal: AbortSignal }): AsyncGenerator<Batch> {
     const matches = matcherOf(filter)
-    using stop = this.#tail.wakes.stopOf(ALL, signal, this.#connection.closed)
-    await this.#tail.begun(stop.signal)
+    const until = AbortSignal.any([signal, this.#connection.closed])
+    using _ = this.#tail.wakes.wakeOn(until, ALL)
+    await this.#tail.begun(until)
     let cursor = after
     let fitting = PAGE
     let reported = false // whether the last batch was `caughtUp`
-    while (!stop.signal.aborted) {
+    while (!until.aborted) {
       let place = this.#tail.placeAfter(cursor)
       if (place === undefined) {
-        const page = await this.#again(() => this.#reader.log(cursor, fitting), stop.signal)
+        const page = await this.#again(() => this.#reader.log(cursor, fitting), until)
         if (!page) return
         cursor = page.cursor
         fitting = page.fitting
@@ -131,7 +132,7 @@ class EventStoreDb implements EventStore {
       }
       for (
         let events = this.#tail.after(place, PAGE);
-        events && !stop.signal.aborted;
+        events && !until.aborted;
         events = this.#tail.after(place, PAGE)
       ) {
         if (events.length === 0 && reported && cursor >= this.#tail.position) {
@@ -154,8 +155,9 @@ class EventStoreDb implements EventStore {
   }
 
   async *follow(stream: string, { after = -1, signal }: { after?: number; signal: AbortSignal }) {
-    using stop = this.#tail.wakes.stopOf(stream, signal, this.#connection.closed)
-    await this.#tail.begun(stop.signal)
+    const until = AbortSignal.any([signal, this.#connection.closed])
+    using _ = this.#tail.wakes.wakeOn(until, stream)
+    await this.#tail.begun(until)
     const follower = new Follower()
     const leave = this.#tail.follow(stream, follower)
     const end = new EndCheck(
@@ -169,15 +171,12 @@ class EventStoreDb implements EventStore {
       let revision = after
       let behind = true
       let fitting = PAGE
-      while (!stop.signal.aborted) {
+      while (!until.aborted) {
         if (behind || follower.overflowed) {
           follower.overflowed = false
           follower.take()
           end.doubt()
-          const page = await this.#again(
-            () => this.#reader.stream(stream, revision + 1, fitting),
-            stop.signal,
-          )
+          const page = await this.#again(() => this.#reader.stream(stream, revision + 1, fitting), until)
           if (!page) return
           const { events } = page
           fitting = page.fitting

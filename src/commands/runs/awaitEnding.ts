@@ -6,9 +6,6 @@ import type { CommandDeps } from '../deps.ts'
 /** The fact that ended a run. */
 export type Ending = EventOf<'RunSucceeded' | 'RunFailed' | 'RunCancelled'>
 
-/** Without a reason, an abort creates an error with a stack, which takes longer than all else here. */
-const FOUND = 'found'
-
 /**
  * Follows a stream after a revision until the run, or the last of its retries, ends there; null when the signal aborts
  * first. The revision is that of the caller's own append, so the ending is after it. `onFact` is called when the first facts arrive.
@@ -27,24 +24,18 @@ export const awaitEnding = async <Over extends DomainEvent = never>(
     isOver?: (event: DomainEvent) => event is Over
   },
 ): Promise<Ending | Over | null> => {
-  const found = new AbortController()
-  const until = AbortSignal.any([signal, found.signal])
   const chain = new Set([run_id])
-  try {
-    for await (const { events } of store.follow(streamOf.stream(stream_id), { after, signal: until })) {
-      if (events.length > 0) onFact?.()
-      for (const { event } of events) {
-        if (isOver?.(event)) return event
-        if (!isEnding(event) || !chain.has(event.run_id)) continue
-        const next = attemptAfter(event)
-        if (next === undefined) return event
-        chain.add(next)
-      }
+  for await (const { events } of store.follow(streamOf.stream(stream_id), { after, signal })) {
+    if (events.length > 0) onFact?.()
+    for (const { event } of events) {
+      if (isOver?.(event)) return event
+      if (!isEnding(event) || !chain.has(event.run_id)) continue
+      const next = attemptAfter(event)
+      if (next === undefined) return event
+      chain.add(next)
     }
-    return null
-  } finally {
-    found.abort(FOUND)
   }
+  return null
 }
 
 export const isEnding = (event: DomainEvent): event is Ending =>

@@ -59,10 +59,11 @@ export const requestRun = (
     input_at: { stream_id, revision: REQUESTED_AT },
     ...(cause.traceparent !== undefined && { traceparent: cause.traceparent }),
   }
-  const over = overAfter(run.timeout + BEYOND_TIMEOUT_MS, deps.stopping)
-  const signal = gone ? AbortSignal.any([over.signal, gone]) : over.signal
+  const over = overAfter(run.timeout + BEYOND_TIMEOUT_MS, deps.stopping, gone)
   const wanted = { plan, input, cause, now: clock.iso() }
-  return endOf({ run_id, stream_id }, request(deps, wanted, signal), onStored).finally(() => over.clear())
+  return endOf({ run_id, stream_id }, request(deps, wanted, over.signal), onStored).finally(() =>
+    over.clear(),
+  )
 }
 
 interface Requested {
@@ -136,8 +137,15 @@ export const storeRequest = async (
   return recordedOf(handled, 'RunRequested', { stream, at: now, metadata: cause })
 }
 
-/** Aborts after `ms`, soon after the server begins to stop, or when it is cleared: a request that failed leaves a follower. */
-const overAfter = (ms: number, stopping: AbortSignal): { signal: AbortSignal; clear: () => void } => {
+/**
+ * Aborts after `ms`, soon after the server begins to stop, with `gone`, or when it is cleared: a request that failed leaves a
+ * follower. It is no combination of signals: Node keeps weak references to these, and each full collection looks at all of them.
+ */
+const overAfter = (
+  ms: number,
+  stopping: AbortSignal,
+  gone?: AbortSignal,
+): { signal: AbortSignal; clear: () => void } => {
   const over = new AbortController()
   let timer = setTimeout(() => over.abort(), ms)
   const hurry = () => {
@@ -146,11 +154,15 @@ const overAfter = (ms: number, stopping: AbortSignal): { signal: AbortSignal; cl
   }
   stopping.addEventListener('abort', hurry)
   if (stopping.aborted) hurry()
+  const leave = () => over.abort(gone?.reason)
+  gone?.addEventListener('abort', leave)
+  if (gone?.aborted) leave()
   return {
     signal: over.signal,
     clear() {
       clearTimeout(timer)
       stopping.removeEventListener('abort', hurry)
+      gone?.removeEventListener('abort', leave)
       over.abort(CLEARED)
     },
   }

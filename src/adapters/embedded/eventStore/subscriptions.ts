@@ -32,6 +32,7 @@ export class Subscriptions {
     this.#log = log
     this.#reader = reader
     this.#closing = closing
+    closing.addEventListener('abort', () => this.#wakes.wakeAll(), { once: true })
   }
 
   async *subscribe({
@@ -41,10 +42,10 @@ export class Subscriptions {
   }: Filter & { after?: string; signal: AbortSignal }): AsyncGenerator<Batch> {
     const matches = matcherOf(filter)
     const turns = filter.env_id === undefined ? this.#own : reads
-    using stop = this.#wakes.stopOf(ALL, signal, this.#closing)
+    using _ = this.#wakes.wakeOn(signal, ALL)
     let position = positionOf(after)
     let reported = false
-    while (!stop.signal.aborted) {
+    while (!signal.aborted && !this.#closing.aborted) {
       const last = this.#log.last
       if (position >= last && reported) {
         await this.#wakes.next(ALL)
@@ -66,10 +67,10 @@ export class Subscriptions {
     stream: string,
     { after = -1, signal }: { after?: number; signal: AbortSignal },
   ): AsyncGenerator<StreamBatch> {
-    using stop = this.#wakes.stopOf(stream, signal, this.#closing)
+    using _ = this.#wakes.wakeOn(signal, stream)
     let revision = after
     let reported = false
-    while (!stop.signal.aborted) {
+    while (!signal.aborted && !this.#closing.aborted) {
       const { events, next, isCut } = this.#reader.readStream(stream, revision + 1, BATCH)
       if (next === revision + 1 && reported) {
         await this.#wakes.next(stream)
