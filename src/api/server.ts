@@ -10,6 +10,7 @@ import { addressOf, isTrusted, networkOf, type TrustedProxies } from '../ports/t
 import { AddressLimit } from './http/addressLimit.ts'
 import { GatheredMessage } from './http/gatheredMessage.ts'
 import { isMisdirected } from './http/misdirected.ts'
+import { arriving } from './http/arriving.ts'
 import { MAX_UNANSWERED, pipelined } from './http/pipelined.ts'
 import { refuseSocket } from './http/refuseSocket.ts'
 import { repliesIn, UnreadReplies } from './http/unreadReplies.ts'
@@ -72,7 +73,7 @@ export const listen = async (app: Koa, options: Options): Promise<ApiServer> => 
     ({ remoteAddress = '' }: Socket) =>
       warn(message, addressOf(remoteAddress) ?? remoteAddress)
   const handler = pipelined(
-    (request, response) => void handle(request, response),
+    arriving((request, response) => void handle(request, response)),
     warnOf(TOO_MANY_UNANSWERED),
   )
   const ServerResponse = repliesIn(new UnreadReplies({ onClosed: warnOf(TOO_MUCH_UNREAD) }))

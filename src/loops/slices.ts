@@ -117,3 +117,6 @@ export const slices = new Slices({ rests: true })
  * all requests wait, do not wait for them.
  */
 export const reads = new Slices()
+
+/** Those of requests that arrive. Node parses all that clients have sent since the last turn. */
+export const arrivals = new Slices()

@@ -162,6 +162,34 @@ connections('ends with the ninth request without a reply, and no further request
   await server.close()
 })
 
+connections('that send requests at once do not fill a turn of the event loop', async () => {
+  const server = await started('127.0.0.1')
+  const app = new Koa()
+  let turn = 0
+  const handled: number[] = []
+  app.use((ctx) => {
+    handled[turn] = (handled[turn] ?? 0) + 1
+    for (const until = performance.now() + 2; performance.now() < until;);
+    ctx.body = 'ok'
+  })
+  server.serve(app)
+  const counting = setInterval(() => turn++, 0)
+  const sockets = await Promise.all(Array.from({ length: 50 }, () => opened(server.port)))
+  let replies = 0
+  for (const socket of sockets) socket.on('data', () => replies++)
+  // The first requests come while the connections are accepted, which is one in a turn.
+  for (const round of [1, 2]) {
+    handled.length = 0
+    for (const socket of sockets) socket.write('GET / HTTP/1.1\r\nHost: svc\r\n\r\n')
+    await until(() => replies === round * sockets.length)
+  }
+  clearInterval(counting)
+  for (const socket of sockets) socket.destroy()
+  await server.close()
+  const most = Math.max(...handled.filter((count) => count !== undefined))
+  assert.ok(most <= 4, `${most} requests of 2 ms were handled in one turn`)
+})
+
 connections('is refused if its address has 1000 already, unless it is a trusted proxy', async () => {
   for (const [trusted, isRefused] of [
     ['', true],
