@@ -4,19 +4,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { ZipFile } from 'yazl'
+import { serviceArguments } from '../src/cli/serve.ts'
 import { openSecrets } from '../src/process/secretsFile.ts'
 import { readConfig } from '../src/process/config.ts'
-
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-/** The flags of `npm start`. */
-const flags = [
-  '--disable-sigusr1',
-  '--max-semi-space-size=8',
-  '--minor-gc-task-trigger=60',
-  '--disable-warning=ExperimentalWarning',
-  '--import',
-  new URL('../src/process/codeCache.js', import.meta.url).href,
-]
 
 /** The real server in a separate process. Its data directory is beside the repository, so that syncs reach a disk. */
 export class BenchServer {
@@ -46,13 +36,14 @@ export class BenchServer {
     env: Readonly<Record<string, string>> = {},
   ): Promise<BenchServer> {
     const whole = { ...process.env, SVC_DATA_DIR: dir, PORT: '0', NODE_OPTIONS: '', ...env }
+    const command = serviceArguments()
     const child = spawn(
       process.execPath,
       [
-        ...flags,
+        ...command.slice(0, -1),
         ...(process.env['BENCH_FLAGS']?.split(' ') ?? []),
         ...process.execArgv.filter((flag) => flag.startsWith('--cpu-prof')),
-        main,
+        ...command.slice(-1),
       ],
       {
         env: whole,

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { PerformanceObserver, performance } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 import { threadClock } from '../test/support/threadClock.ts'
@@ -40,7 +40,9 @@ const record = (file: string): void => {
       clearInterval(timer)
       observer.disconnect()
       const recorded: RecordedTurns = { wall: performance.now() - began, turns, pauses }
-      writeFileSync(file, JSON.stringify(recorded))
+      // The reader waits for the name, so it is given to the whole file.
+      writeFileSync(`${file}.part`, JSON.stringify(recorded))
+      renameSync(`${file}.part`, file)
     }
   }
   process.on('SIGUSR2', () => {

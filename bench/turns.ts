@@ -73,6 +73,7 @@ const figuresOf = ({ wall, turns: recorded, pauses }: RecordedTurns): Figure[] =
     { what: '  processor time of a turn, p50', value: percentile(cpu, 0.5), unit: 'ms' },
     { what: '  p99', value: percentile(cpu, 0.99), unit: 'ms', atMost: LONG_MS },
     { what: '  longest', value: cpu.at(-1) ?? 0, unit: 'ms' },
+    { what: '  of a request', value: (sumOf(cpu) / REQUESTS) * 1000, unit: 'µs' },
     { what: '  time of the garbage collector', value: shareOf(sumOf(pauses)), unit: '%' },
     { what: '  its longest pause', value: Math.max(0, ...pauses), unit: 'ms' },
   ]
