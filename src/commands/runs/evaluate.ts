@@ -1,9 +1,12 @@
 import type { Credential } from '../../access/credential.ts'
 import { AppError } from '../../errors.ts'
+import type { EnvCause } from '../../events/event.ts'
+import { isDerived } from '../../ids.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectFor } from '../projects/projectFor.ts'
 import { requestRun } from './requestRun.ts'
+import { withdrawRun } from './withdrawRun.ts'
 
 type Deps = Parameters<typeof requestRun>[0] &
   Pick<CommandDeps, 'views'> & { readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'> }
@@ -21,18 +24,41 @@ interface Evaluation {
 /**
  * Evaluates code with the live build of a project, or with the deployed one, and returns its run (SPEC.md, Builds).
  * The code may do what the credential may do. Evaluations of a credential with the same `repl_id` share declarations. Rejects with `not_found`, `quota_exceeded`, or
- * `unavailable` when no worker began in time.
+ * `unavailable` when no worker began in time; the code then does not run, unless a repetition with its key waits for it.
  */
 export const evaluate = (deps: Deps, evaluation: Evaluation, caller: Caller): Promise<RunDoc> =>
-  endOf(deps, request(deps, evaluation, caller))
+  endOf(deps, request(deps, evaluation, caller), caller.cause)
 
 /** An own function, because a function that waits keeps its arguments, and the code is not needed any more. */
-const endOf = async ({ views }: Deps, ended: Promise<{ readonly run_id: string }>): Promise<RunDoc> => {
-  const { run_id } = await ended
+const endOf = async (
+  deps: Deps,
+  ended: Promise<{ readonly run_id: string; readonly stream_id: string }>,
+  cause: EnvCause,
+): Promise<RunDoc> => {
+  const ids = await ended
+  const run = await begun(deps, ids)
+  if (run) return run
+  const isKeyed = isDerived(ids.run_id)
+  if (!isKeyed && (await withdrawRun(deps, ids, cause)))
+    throw new AppError(
+      'unavailable',
+      'No worker began the evaluation in time, and it does not run later: send the request again',
+    )
+  const late = isKeyed ? null : await begun(deps, ids)
+  if (late) return late
+  throw new AppError(
+    'unavailable',
+    'No worker began the evaluation in time: send the request again with its Idempotency-Key',
+  )
+}
+
+/** Resolves with the run if a worker has claimed it. */
+const begun = async (
+  { views }: Pick<Deps, 'views'>,
+  { run_id }: { readonly run_id: string },
+): Promise<RunDoc | null> => {
   await views.settled('runs')
-  const run = await views.runs.get(run_id)
-  if (!run) throw new AppError('unavailable', 'No worker began the evaluation in time')
-  return run
+  return views.runs.get(run_id)
 }
 
 /** Resolves when the run has ended. */

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError, PermanentError } from '../../errors.ts'
 import { payloadFields, payloadOf } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { sealRequest } from '../../secrets/webhookMasking.ts'
@@ -6,6 +6,7 @@ import { placeOf } from '../events/planRuns.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import type { Ending } from '../runs/awaitEnding.ts'
 import { requestRun } from '../runs/requestRun.ts'
+import { withdrawRun } from '../runs/withdrawRun.ts'
 import { admitDelivery } from './admitDelivery.ts'
 import { noWebhook, type WebhookEndpoint } from './findWebhook.ts'
 import { storeBody } from './storeBody.ts'
@@ -38,6 +39,7 @@ export type WebhookEnding =
 
 interface Requested {
   readonly run_id: string
+  readonly stream_id: string
   readonly ending: Ending | null
   /** Of an earlier request. */
   readonly kind?: 'accepted'
@@ -48,7 +50,7 @@ interface Requested {
  * quota check. The secrets of the request are sealed before it is stored (I6). An endpoint with `verify` runs its
  * function for signed requests only, and once for each delivery that it accepts. Rejects with `unauthorized`, with
  * `quota_exceeded`, with `not_found` when the function was deleted meanwhile, or with `unavailable` when the run did not
- * end in time.
+ * end in time. One that no worker began does not start later, so its caller may send the request again.
  */
 export const callWebhook = async (
   deps: Deps,
@@ -106,7 +108,7 @@ export const callWebhook = async (
       delivery ? { ...caller, newId: delivery.newId } : caller,
     )
   }
-  const { run_id, ending, kind } = await request().finally(() => room.release())
+  const { run_id, stream_id, ending, kind } = await request().finally(() => room.release())
   const failed = (code: string, message: string): WebhookEnding => {
     const isLive = deps.views.directory.isLive(deployed.project.project_id, deployed.build.build_id)
     return { status: 'failed', run_id, code, message, isLive }
@@ -128,7 +130,10 @@ export const callWebhook = async (
     case 'RunCancelled':
       return failed('cancelled', 'The run was cancelled')
     case undefined:
-      throw new AppError('unavailable', 'The run did not end in time')
+      if (await withdrawRun(deps, { run_id, stream_id }, caller.cause))
+        throw new AppError('unavailable', 'No worker began the run in time; it does not start later')
+      // Another request would run the function a second time.
+      throw new PermanentError('unavailable', `The run ${run_id} did not end in time; it continues`)
     default:
       return ending satisfies never
   }

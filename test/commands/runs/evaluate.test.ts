@@ -1,7 +1,10 @@
 import * as assert from 'uvu/assert'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
 import { evaluate } from '../../../src/commands/runs/evaluate.ts'
+import { BEYOND_TIMEOUT_MS } from '../../../src/commands/runs/requestRun.ts'
 import { AppError } from '../../../src/errors.ts'
+import { streamOf } from '../../../src/events/streams.ts'
+import { derivedIdBeside, type NewId, newId } from '../../../src/ids.ts'
 import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import { openWorker } from '../../worker/openWorker.ts'
@@ -91,6 +94,37 @@ evaluation('over the quota is refused, and nothing is stored', async () => {
   const before = await node.store.head()
   await refusedWith('quota_exceeded', () => evaluate({ ...deps, quotas }, input, env.caller))
   assert.is(await node.store.head(), before)
+})
+
+/** Its caller waits no longer. */
+const timeoutMs = -BEYOND_TIMEOUT_MS
+
+const statusOf = (stream_id: string, run_id: string) =>
+  node.aggregates.streams.read(streamOf.stream(stream_id), ({ runs }) => runs.get(run_id)?.status)
+
+/** Ids of a request, which remain known. */
+const idsOf = (newId: NewId) => {
+  const [run_id, stream_id] = [newId('run'), newId('stream')]
+  return { run_id, stream_id, newId: (what: string) => (what === 'run' ? run_id : stream_id) }
+}
+
+evaluation('that no worker began in time is refused and does not run later', async () => {
+  const { run_id, stream_id, newId: ids } = idsOf(newId)
+  const caller = { ...env.caller, newId: ids }
+  const { message } = await refusedWith('unavailable', () =>
+    evaluate({ ...deps, claimer: null }, { ...input, timeoutMs }, caller),
+  )
+  assert.match(message, 'send the request again')
+  assert.is(await statusOf(stream_id, run_id), undefined)
+})
+
+evaluation('with a key that no worker began in time remains for the repetition', async () => {
+  const claim = newId()
+  const { run_id, stream_id, newId: ids } = idsOf((what) => derivedIdBeside(claim, what))
+  const caller = { ...env.caller, newId: ids }
+  const alone = { ...deps, claimer: null }
+  await refusedWith('unavailable', () => evaluate(alone, { ...input, timeoutMs }, caller))
+  assert.is(await statusOf(stream_id, run_id), 'requested')
 })
 
 evaluation.run()

@@ -3,10 +3,13 @@ import { compilePermissions } from '../../../src/access/permissions.ts'
 import { authorizeWebhook, type Sender } from '../../../src/commands/webhooks/authorizeWebhook.ts'
 import { callWebhook } from '../../../src/commands/webhooks/callWebhook.ts'
 import { findWebhook, type WebhookAddress } from '../../../src/commands/webhooks/findWebhook.ts'
+import { BEYOND_TIMEOUT_MS, storeRequest } from '../../../src/commands/runs/requestRun.ts'
 import { readRunLog } from '../../../src/commands/runs/readRunLog.ts'
 import { AppError } from '../../../src/errors.ts'
 import type { Permissions } from '../../../src/events/org.ts'
+import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
+import type { WantedRun } from '../../../src/ports/claimer.ts'
 import type { Outcome, WebhookRequest } from '../../../src/ports/runtime.ts'
 import { sealMetadata } from '../../../src/secrets/serviceKeyMetadata.ts'
 import { suite } from '../../support/suite.ts'
@@ -237,6 +240,41 @@ calling('keeps a body over 64 KiB out of the log, and the handler receives it', 
   assert.equal(await invocation?.loadInput(), { kind: 'webhook', request: large })
   for await (const { event } of node.store.read(`stream-${invocation?.run.stream_id}`))
     assert.ok(JSON.stringify(event).length < 5000)
+})
+
+/** Calls it for a caller that waits no longer. */
+const impatient = async (claimer: typeof node.deps.claimer) => {
+  const { deployed } = endpoint
+  const fn = { ...deployed.fn, timeout: -BEYOND_TIMEOUT_MS }
+  const of = { run: newId(), stream: newId() }
+  const { retryable } = await refusedWith('unavailable', () =>
+    callWebhook(
+      { ...deps, claimer },
+      { ...input, endpoint: { ...endpoint, deployed: { ...deployed, fn } } },
+      { ...env.caller, newId: (what) => of[what as keyof typeof of] },
+    ),
+  )
+  const status = await node.aggregates.streams.read(
+    streamOf.stream(of.stream),
+    ({ runs }) => runs.get(of.run)?.status,
+  )
+  return { retryable, status }
+}
+
+calling(
+  'that no worker began in time can be sent again, because its function does not run later',
+  async () => {
+    assert.equal(await impatient(null), { retryable: true, status: undefined })
+  },
+)
+
+calling('whose run continues is refused without the advice to send it again', async () => {
+  const claimer = {
+    hasRoom: () => true,
+    isFullFor: () => false,
+    take: async (wanted: WantedRun) => void (await storeRequest(deps, wanted, newId())),
+  } as unknown as typeof worker
+  assert.equal(await impatient(claimer), { retryable: false, status: 'running' })
 })
 
 calling.run()
