@@ -50,6 +50,14 @@ for (const [name, call] of [
     )
   })
 
+  keyed(`${name} replies with the same ids also in a run that may start nothing new`, async () => {
+    const plan = await begin()
+    const key = newId()
+    const first = await ask(plan, call(key))
+    assert.equal(await ask(plan, call(key), { maxRunDepth: 0 }), first)
+    await refusedWith('depth_exceeded', () => ask(plan, call(newId()), { maxRunDepth: 0 }))
+  })
+
   keyed(`${name} publishes once for runs of two streams that ask at the same time`, async () => {
     const plans = await Promise.all([begin(), begin(), begin()])
     const key = newId()

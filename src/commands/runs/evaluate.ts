@@ -1,11 +1,11 @@
 import type { Credential } from '../../access/credential.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, isRefusal } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { isDerived } from '../../ids.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectFor } from '../projects/projectFor.ts'
-import { requestRun } from './requestRun.ts'
+import { awaitRequested, requestRun, type RunToRequest, wasRequested } from './requestRun.ts'
 import { withdrawRun } from './withdrawRun.ts'
 
 type Deps = Parameters<typeof requestRun>[0] &
@@ -62,34 +62,35 @@ const begun = async (
 }
 
 /** Resolves when the run has ended. */
-const request = async (
-  deps: Deps,
-  { project: named, code, repl_id, timeoutMs, credential, onStored }: Evaluation,
-  caller: Caller,
-): ReturnType<typeof requestRun> => {
-  const { views, quotas } = deps
-  const { env_id } = caller.cause
+const request = async (deps: Deps, evaluation: Evaluation, caller: Caller): ReturnType<typeof requestRun> => {
+  const { timeoutMs: timeout, onStored } = evaluation
+  const run = await planned(deps, evaluation, caller).catch(async (error: unknown) => {
+    if (isRefusal(error) && (await wasRequested(deps, caller))) return null
+    throw error
+  })
+  return run
+    ? requestRun(deps, { run, input: { kind: 'args', value: [] }, ...(onStored && { onStored }) }, caller)
+    : awaitRequested(deps, { timeout, onStored }, caller)
+}
+
+const planned = async (
+  { views, quotas }: Pick<Deps, 'views' | 'quotas'>,
+  { project: named, code, repl_id, timeoutMs, credential }: Evaluation,
+  { cause: { env_id } }: Caller,
+): Promise<RunToRequest> => {
   await views.settled('builds', 'projects')
   const project = projectFor(views.directory, env_id, named)
   const build = project.live ?? project.deployed
   if (!build)
     throw new AppError('not_found', 'The project has no live or deployed build to evaluate code with')
   await quotas.checkRun(env_id)
-  return requestRun(
-    deps,
-    {
-      run: {
-        run_type: repl_id === undefined ? 'eval' : 'repl',
-        build_id: build.build_id,
-        project_id: project.project_id,
-        project_name: project.name,
-        target: { code, ...(repl_id !== undefined && { repl_id }) },
-        timeout: timeoutMs,
-        evaluator: { kind: credential.kind, id: credential.id, permissions: [...credential.granted] },
-      },
-      input: { kind: 'args', value: [] },
-      ...(onStored && { onStored }),
-    },
-    caller,
-  )
+  return {
+    run_type: repl_id === undefined ? 'eval' : 'repl',
+    build_id: build.build_id,
+    project_id: project.project_id,
+    project_name: project.name,
+    target: { code, ...(repl_id !== undefined && { repl_id }) },
+    timeout: timeoutMs,
+    evaluator: { kind: credential.kind, id: credential.id, permissions: [...credential.granted] },
+  }
 }

@@ -1,4 +1,5 @@
-import { AppError, PermanentError } from '../../errors.ts'
+import type { Reservation } from '../../content/fileQuota.ts'
+import { AppError, isRefusal, PermanentError } from '../../errors.ts'
 import { payloadFields, payloadOf } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { sealRequest } from '../../secrets/webhookMasking.ts'
@@ -47,7 +48,7 @@ interface Requested {
 
 /**
  * Runs the function of a webhook and waits for its end (SPEC.md, Webhook routes). `readRequest` is called after the
- * quota check. The secrets of the request are sealed before it is stored (I6). An endpoint with `verify` runs its
+ * quota check, except for an endpoint with `verify`, whose deliveries may be repetitions. The secrets of the request are sealed before it is stored (I6). An endpoint with `verify` runs its
  * function for signed requests only, and once for each delivery that it accepts. Rejects with `unauthorized`, with
  * `quota_exceeded`, with `not_found` when the function was deleted meanwhile, or with `unavailable` when the run did not
  * end in time. One that no worker began does not start later, so its caller may send the request again.
@@ -73,9 +74,11 @@ export const callWebhook = async (
   const { env, deployed, webhook } = endpoint
   const { env_id } = env
   const timeout = deployed.fn.timeout ?? defaultTimeoutMs
-  await quotas.checkRun(env_id)
+  const refusal = await refusalOf(quotas.checkRun(env_id))
+  if (refusal && !webhook.verify) throw refusal
   const asked = await readRequest()
-  const room = quotas.dataFor(env_id)
+  // A repeated delivery starts no run, so the plan does not refuse it; to find it, a large body is not stored.
+  const room = refusal ? noRoom(refusal) : quotas.dataFor(env_id)
   const request = async (): Promise<Requested> => {
     const { verify } = webhook
     const check = verify && (await verifyRequest(deps, endpoint, verify, asked.headers ?? {}))
@@ -84,6 +87,7 @@ export const callWebhook = async (
     const whole = body ? { ...asked, ...body.fields } : asked
     const delivery = check && (await admitDelivery(deps, endpoint, { check, whole, body, timeout }))
     if (delivery?.kind === 'accepted') return delivery
+    if (refusal) throw refusal
     const { value, sealed } = await sealRequest(whole, {
       keyring,
       env_id,
@@ -138,3 +142,14 @@ export const callWebhook = async (
       return ending satisfies never
   }
 }
+
+const refusalOf = (check: Promise<void>): Promise<AppError | null> =>
+  check.then(
+    () => null,
+    (error: unknown) => {
+      if (isRefusal(error)) return error
+      throw error
+    },
+  )
+
+const noRoom = (refusal: AppError): Reservation => ({ cover: () => Promise.reject(refusal), release() {} })

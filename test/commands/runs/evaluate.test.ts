@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
+import { deleteProject } from '../../../src/commands/projects/deleteProject.ts'
 import { evaluate } from '../../../src/commands/runs/evaluate.ts'
 import { BEYOND_TIMEOUT_MS } from '../../../src/commands/runs/requestRun.ts'
 import { AppError } from '../../../src/errors.ts'
@@ -126,5 +127,26 @@ evaluation('with a key that no worker began in time remains for the repetition',
   await refusedWith('unavailable', () => evaluate(alone, { ...input, timeoutMs }, caller))
   assert.is(await statusOf(stream_id, run_id), 'requested')
 })
+
+evaluation(
+  'with a key that is sent again gets its run, although the plan is full and the project deleted',
+  async () => {
+    const claim = newId()
+    const caller = { ...env.caller, newId: (what: string) => derivedIdBeside(claim, what) }
+    const { project_id } = await plantBuild(node, env, { name: 'gone' })
+    const before = held.length
+    const first = evaluate(deps, { ...input, project: 'gone' }, caller)
+    await until(() => held.length > before)
+    const quotas = { checkRun: () => Promise.reject(new AppError('quota_exceeded', 'full')) }
+    const again = evaluate({ ...deps, quotas }, { ...input, project: 'gone' }, caller)
+    held.at(-1)?.(succeeded(2))
+    const { run_id } = await first
+    assert.is((await again).run_id, run_id)
+    await deleteProject(node.deps, { project: project_id }, env.caller)
+    assert.is((await evaluate(deps, { ...input, project: 'gone' }, caller)).run_id, run_id)
+    const other = { ...caller, cause: { ...caller.cause, env_id: newId() } }
+    await refusedWith('not_found', () => evaluate(deps, { ...input, project: 'gone' }, other))
+  },
+)
 
 evaluation.run()

@@ -1,5 +1,7 @@
+import { createHmac } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { compilePermissions } from '../../../src/access/permissions.ts'
+import { createVariable } from '../../../src/commands/context/createVariable.ts'
 import { authorizeWebhook, type Sender } from '../../../src/commands/webhooks/authorizeWebhook.ts'
 import { callWebhook } from '../../../src/commands/webhooks/callWebhook.ts'
 import { findWebhook, type WebhookAddress } from '../../../src/commands/webhooks/findWebhook.ts'
@@ -143,6 +145,12 @@ const call = async (outcome: Outcome, more: Partial<typeof input> = {}) => {
 }
 const succeeded: Outcome = { status: 'succeeded', result: { status: 202 } }
 
+/** The quotas of an organization that may start no further run. */
+const full = {
+  checkRun: () => Promise.reject(new AppError('quota_exceeded', 'full')),
+  dataFor: () => node.quotas.dataFor(''),
+}
+
 const calling = suite('a call of a webhook')
 calling.after(async () => {
   await worker.stop({ drainMs: 10 })
@@ -221,17 +229,49 @@ calling('keeps its request for the log of its run', async () => {
 })
 
 calling('over the quota is refused before its body is read, and nothing is stored', async () => {
-  const quotas = {
-    checkRun: () => Promise.reject(new AppError('quota_exceeded', 'full')),
-    dataFor: () => node.quotas.dataFor(''),
-  }
   const before = await node.store.head()
   let reads = 0
   const readRequest = () => Promise.resolve((reads++, request))
   await refusedWith('quota_exceeded', () =>
-    callWebhook({ ...deps, quotas }, { ...input, readRequest }, env.caller),
+    callWebhook({ ...deps, quotas: full }, { ...input, readRequest }, env.caller),
   )
   assert.equal([reads, await node.store.head()], [0, before])
+})
+
+calling('over the quota gets the reply of a delivery that was accepted, and starts no other', async () => {
+  await createVariable(deps, { project: 'shop', key: 'KEY', value: 'secret' }, env.caller)
+  const signed = {
+    ...endpoint,
+    webhook: { ...endpoint.webhook, verify: { preset: 'github', context: 'KEY' } },
+  } as const
+  const body = '{}'
+  const mac = createHmac('sha256', 'secret').update(body).digest('hex')
+  const delivery = (id: string, signature = mac) => ({
+    endpoint: signed,
+    readRequest: () =>
+      Promise.resolve({
+        ...request,
+        body: undefined,
+        'body-raw': body,
+        headers: { 'x-github-delivery': id, 'x-hub-signature-256': `sha256=${signature}` },
+      }),
+  })
+  const { ending } = await call({ status: 'succeeded', result: 1 }, delivery('one'))
+  const again = (sent: ReturnType<typeof delivery>) =>
+    callWebhook({ ...deps, quotas: full }, { ...input, ...sent }, env.caller)
+  assert.equal(await again(delivery('one')), { ...ending, isRepeated: true })
+  const before = await node.store.head()
+  await refusedWith('quota_exceeded', () => again(delivery('two')))
+  await refusedWith('unauthorized', () => again(delivery('one', 'f'.repeat(64))))
+  await refusedWith('quota_exceeded', () =>
+    again({
+      ...delivery('one'),
+      largeBody: async function* () {
+        yield Buffer.alloc(100_000)
+      },
+    } as ReturnType<typeof delivery>),
+  )
+  assert.is(await node.store.head(), before)
 })
 
 calling('keeps a body over 64 KiB out of the log, and the handler receives it', async () => {
