@@ -149,6 +149,14 @@ for (const [name, call] of [
     )
   })
 
+keyed('data is the same in any order of its fields', async () => {
+  const plan = await begin()
+  const key = newId()
+  const first = await ask(plan, sending(key, { a: 1, b: { c: 2, d: 3 } }))
+  assert.equal(await ask(plan, sending(key, { b: { d: 3, c: 2 }, a: 1 })), first)
+  await refusedWith('idempotency_key_reused', () => ask(plan, sending(key, { b: { d: 2, c: 3 }, a: 1 })))
+})
+
 keyed('large data is compared by its content', async () => {
   const plan = await begin()
   const key = newId()
