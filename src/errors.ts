@@ -88,6 +88,10 @@ export const unreadable = (file: string, error: unknown): string =>
 /** Whether a retry may succeed, because an engine is unavailable or another writer was faster; false for a defect. */
 export const isRetryable = (error: unknown): boolean => error instanceof AppError && error.retryable
 
+/** Whether an error refuses a request for a reason that another attempt would find again. */
+export const isRefusal = (error: unknown): error is AppError =>
+  error instanceof AppError && !error.retryable && error.status < 500
+
 /** Returns the stacks of a thrown value and of its causes, for logs. */
 export const stackOf = (thrown: unknown): string => {
   if (!(thrown instanceof Error)) return String(thrown)

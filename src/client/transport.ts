@@ -1,5 +1,6 @@
 import type { ClientOptions } from './client.ts'
 import { PathError, ServiceError } from './errors.ts'
+import { randomKey } from './randomKey.ts'
 import { pauseOf, reasonOf, wait } from './wait.ts'
 
 /** The input of any operation; `Operations` has the types of each. */
@@ -24,7 +25,7 @@ const DEFAULT_RETRIES = 4
 const isRepeatable = (method: string, { idempotencyKey }: AnyInput): boolean =>
   method !== 'POST' || idempotencyKey !== undefined
 
-/** The service refuses with these before it does anything. */
+/** The service refuses with these before it does anything, or does it once under the key that each repeated POST has. */
 const REFUSED_FOR_NOW: readonly number[] = [429, 503]
 /** No reply, or that of a proxy whose service does not answer: the request may have been executed. */
 const UNKNOWN_OUTCOME: readonly number[] = [0, 502, 504]
@@ -39,9 +40,10 @@ export const openTransport = (options: ClientOptions): Send => {
   return async (operation, input = {}) => {
     const [method = '', template = ''] = operation.split(' ')
     const target = base + pathOf(template, input.path ?? {}) + queryOf(input.query ?? {})
+    const sent = method === 'POST' && retries > 0 ? keyed(options, input) : input
     for (let failures = 0; ;) {
       try {
-        return await attempt(options, method, target, input)
+        return await attempt(options, method, target, sent)
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
         const isSafe = REFUSED_FOR_NOW.includes(error.status) || isRepeatable(method, input)
@@ -51,6 +53,16 @@ export const openTransport = (options: ClientOptions): Send => {
       }
     }
   }
+}
+
+const KEY_HEADER = 'idempotency-key'
+
+/** A 503 may follow what was stored, so a request without a key gets one that is the same in each attempt. */
+const keyed = ({ headers: always }: ClientOptions, input: AnyInput): AnyInput => {
+  const isKeyed = Object.keys({ ...always, ...input.headers }).some(
+    (name) => name.toLowerCase() === KEY_HEADER,
+  )
+  return isKeyed ? input : { ...input, idempotencyKey: input.idempotencyKey ?? randomKey() }
 }
 
 const attempt = async (
@@ -69,7 +81,7 @@ const attempt = async (
       ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
       ...(isJson && { 'content-type': 'application/json' }),
       ...(type !== undefined && { 'content-type': type }),
-      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+      ...(idempotencyKey !== undefined && { [KEY_HEADER]: idempotencyKey }),
       ...headers,
     },
     ...(signal && { signal }),

@@ -6,6 +6,7 @@ import { AppError, isAppError } from '../errors.ts'
 import type { EnvCause } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
 import { type Payload, payloadFields, payloadOf } from '../events/payload.ts'
+import { sortedKeys } from '../events/sortedKeys.ts'
 import { streamOf } from '../events/streams.ts'
 import { derivedIdBeside, type NewId, newId } from '../ids.ts'
 import type { Logger } from '../logger.ts'
@@ -46,8 +47,10 @@ interface KeyedRequest {
   readonly scope: Scope
   /** The scope that svc 0.1.0 gave the key: without the credential. */
   readonly earlierScope?: Scope
-  /** Everything that may differ between requests with the same key. */
+  /** Everything that may differ between requests with the same key, apart from the order of the fields of its objects. */
   readonly request: unknown
+  /** The same with the keys of its objects in order, if it is a digest, so that this cannot be derived from it. */
+  readonly sorted?: unknown
   /** The request and its caller, which the claim and the answer record. */
   readonly cause: EnvCause
   /** The name of the key in refusals. */
@@ -89,7 +92,7 @@ export class Idempotency {
   ): Promise<{ readonly value: T; readonly replayed: boolean }> {
     const { aggregates, holder, stopping, store } = this.#deps
     const stream = (await this.#earlierStream(asked)) ?? streamIn(asked.scope, asked.key)
-    const fingerprint = this.#deps.keyring.macOf(JSON.stringify(asked.request))
+    const fingerprints = this.#fingerprintsOf(asked)
     const { cause, keyName = 'Idempotency-Key', signal } = asked
     const ending = signal ? AbortSignal.any([signal, stopping]) : stopping
     const deadline = clock.monotonic() + (asked.waitMs ?? this.#deps.waitMs ?? WAIT_MS)
@@ -100,7 +103,7 @@ export class Idempotency {
           {
             type: 'ClaimRequest',
             claim_id: newId(),
-            fingerprint,
+            ...fingerprints,
             keyName,
             holder,
             now: isoOf(earlierNow(store)),
@@ -133,6 +136,15 @@ export class Idempotency {
         throw new AppError('conflict', `${keyName}: the first request with this key is still in progress`)
       await this.#change(stream, revision, Math.min(left, RECHECK_MS), ending)
     }
+  }
+
+  /** The first is that of former versions, whose nodes may work beside this one. */
+  #fingerprintsOf({ request, sorted = sortedKeys(request) }: KeyedRequest) {
+    const { keyring } = this.#deps
+    const fingerprint = keyring.macOf(JSON.stringify(request))
+    if (sorted === request) return { fingerprint }
+    const sorted_fingerprint = keyring.macOf(JSON.stringify(sorted))
+    return { fingerprint, ...(sorted_fingerprint !== fingerprint && { sorted_fingerprint }) }
   }
 
   /** The stream in which svc 0.1.0 claimed the key, while its claim is valid: a request is repeated across the upgrade. */

@@ -14,6 +14,7 @@ interface Claim {
   readonly claim_id: string
   readonly attempt: number
   readonly fingerprint: string
+  readonly sorted_fingerprint?: string
   readonly until: string
   /** The stream of the run that first used the key. */
   readonly stream_id?: string
@@ -25,6 +26,8 @@ export type RequestCommand =
       /** The id of a new claim; a claim that continues an earlier one of the same request keeps its id. */
       readonly claim_id: string
       readonly fingerprint: string
+      /** That of the same request with the keys of its objects in order, if it differs. */
+      readonly sorted_fingerprint?: string | undefined
       /** The name of the key in refusals. */
       readonly keyName: string
       readonly holder: string
@@ -55,7 +58,7 @@ export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
   decide(command, state) {
     switch (command.type) {
       case 'ClaimRequest': {
-        const { fingerprint, keyName, holder, now, at, until, gone } = command
+        const { fingerprint, sorted_fingerprint, keyName, holder, now, at, until, gone } = command
         const claimed = (
           { claim_id, stream_id }: typeof command | Claim,
           attempt: number,
@@ -65,6 +68,7 @@ export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
             claim_id,
             attempt,
             fingerprint,
+            ...(sorted_fingerprint !== undefined && { sorted_fingerprint }),
             holder,
             at,
             until,
@@ -73,7 +77,7 @@ export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
         ]
         if (state.status === 'free') return claimed(command, 1)
         if (state.until <= now) return claimed(command, state.attempt + 1)
-        if (state.fingerprint !== fingerprint) throw reusedKey(keyName)
+        if (!isSame(state, command)) throw reusedKey(keyName)
         if (state.status === 'released' || state.attempt === gone) return claimed(state, state.attempt + 1)
         return []
       }
@@ -114,10 +118,18 @@ export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
   },
 }
 
-const claimOf = ({ claim_id, attempt, fingerprint, until, stream_id }: Claim): Claim => ({
+type Fingerprints = { readonly fingerprint: string; readonly sorted_fingerprint?: string | undefined }
+
+/** A claim of a former version has no sorted fingerprint: its request is repeated in the same order. */
+const isSame = (one: Fingerprints, other: Fingerprints): boolean =>
+  one.fingerprint === other.fingerprint ||
+  (one.sorted_fingerprint ?? one.fingerprint) === (other.sorted_fingerprint ?? other.fingerprint)
+
+const claimOf = ({ claim_id, attempt, fingerprint, sorted_fingerprint, until, stream_id }: Claim): Claim => ({
   claim_id,
   attempt,
   fingerprint,
+  ...(sorted_fingerprint !== undefined && { sorted_fingerprint }),
   until,
   ...(stream_id !== undefined && { stream_id }),
 })

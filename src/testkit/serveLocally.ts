@@ -4,6 +4,7 @@ import { checkEventType, checkTypeName } from '../events/eventType.ts'
 import { FailedRun } from '../events/failedRun.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import { keyFrom, reusedKey } from '../events/idempotencyKey.ts'
+import { sortedKeys } from '../events/sortedKeys.ts'
 import { newId } from '../ids.ts'
 import { nearest } from '../sandbox/nearestName.ts'
 import type { HostCall, RunInfo } from '../sdk/wire.ts'
@@ -89,7 +90,7 @@ const once = (
 ): unknown => {
   if (key === undefined) return start()
   const name = `${call.op} ${keyFrom(key, 'idempotencyKey')}`
-  const json = JSON.stringify(call)
+  const json = JSON.stringify(sortedKeys(call))
   const earlier = keyed.get(name)
   if (earlier && earlier.call !== json) throw reusedKey('idempotencyKey')
   const reply = earlier ? earlier.reply : start()

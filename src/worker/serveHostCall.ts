@@ -79,8 +79,8 @@ export const serveHostCall = async (
     case 'send': {
       const { event_type, event_data } = call
       if (rights) await demandOf(rights, 'event', ['create'], [event_type])
-      const depth = depthBelow(plan, deps.maxRunDepth)
       return startOnce(deps, starting, call, async ({ newId, ...place }) => {
+        const depth = depthBelow(plan, deps.maxRunDepth)
         const wanted = { ...place, source, depth, event_type, event_data }
         const { event } = await publishEvent(deps, wanted, { ...caller, newId })
         return { event_id: event.event_id, stream_id: event.stream_id }
@@ -88,8 +88,8 @@ export const serveHostCall = async (
     }
     case 'call': {
       if (rights) await demandStart(rights, call.fn)
-      const depth = depthBelow(plan, deps.maxRunDepth)
-      return startOnce(deps, starting, call, ({ newId, ...place }) => {
+      return startOnce(deps, starting, call, async ({ newId, ...place }) => {
+        const depth = depthBelow(plan, deps.maxRunDepth)
         const wanted = { ...place, source, depth, ref: call.fn, args: call.args, project_id }
         return callFunction(deps, wanted, { ...caller, newId })
       })

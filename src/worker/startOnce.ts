@@ -5,6 +5,7 @@ import type { CommandDeps } from '../commands/deps.ts'
 import { keyFrom } from '../events/idempotencyKey.ts'
 import type { EnvCause } from '../events/event.ts'
 import { jsonBytes } from '../events/rawJson.ts'
+import { sortedKeys } from '../events/sortedKeys.ts'
 import type { RunPlan } from '../events/run.ts'
 import { type NewId, newId } from '../ids.ts'
 import type { HostCall } from '../ports/runtime.ts'
@@ -43,12 +44,15 @@ export const startOnce = async <T>(
   const { run_id, stream_id, project_id, evaluator } = plan
   const own = { stream_id, by_run_id: run_id }
   if (call.idempotency_key === undefined) return start({ ...own, newId })
+  const content = contentOf(call)
+  const sorted = sortedKeys(content)
   const { value } = await deps.idempotency.once(
     {
       key: keyFrom(call.idempotency_key, 'idempotencyKey'),
       keyName: 'idempotencyKey',
       scope: [cause.env_id, project_id, evaluator?.id ?? 'functions', call.op],
-      request: digestOf(call),
+      request: digestOf(call, content),
+      ...(sorted !== content && { sorted: digestOf(call, sorted) }),
       cause,
       stream_id,
       waitMs: WAIT_MS,
@@ -63,11 +67,11 @@ export const startOnce = async <T>(
   return value
 }
 
+const contentOf = (call: Start): unknown => (call.op === 'send' ? call.event_data : call.args) ?? null
+
 /** The same content may arrive parsed or as text. */
-const digestOf = (call: Start): string => {
-  const [name, value] = call.op === 'send' ? [call.event_type, call.event_data] : [call.fn, call.args]
-  return createHash('sha256')
-    .update(JSON.stringify(name))
-    .update(jsonBytes(value ?? null))
+const digestOf = (call: Start, content: unknown): string =>
+  createHash('sha256')
+    .update(JSON.stringify(call.op === 'send' ? call.event_type : call.fn))
+    .update(jsonBytes(content))
     .digest('hex')
-}

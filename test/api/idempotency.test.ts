@@ -64,6 +64,12 @@ keyed('may be formatted differently with the same meaning', async () => {
   assert.ok(isReplay(await post('/projects', '{ "name": "spaces" }\n', 'p3')))
 })
 
+keyed('may have its fields in another order', async () => {
+  const first = await post('/events', '{"event_type":"order","event_data":{"a":1,"b":2}}', 'e3')
+  const again = await post('/events', '{"event_data":{"b":2,"a":1},"event_type":"order"}', 'e3')
+  assert.equal([again.text, isReplay(again)], [first.text, true])
+})
+
 keyed('is independent on another path and in another environment', async () => {
   const event = dataOf<Event>(await post('/events', { event_type: 'x' }, 'same'))
   const project = await post('/projects', { name: 'same' }, 'same')

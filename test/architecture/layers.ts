@@ -49,6 +49,7 @@ export const layers: readonly Layer[] = [
   { path: 'events/jsonDepth', imports: [] },
   { path: 'events/rawJson', imports: [] },
   { path: 'events/outputLimit', imports: [] },
+  { path: 'events/sortedKeys', imports: [] },
   { path: 'events/webhookReply', imports: ['events/rawJson'] },
   { path: 'events/contextKey', imports: ['errors'] },
   { path: 'events/idempotencyKey', imports: ['errors'] },
@@ -215,6 +216,7 @@ export const layers: readonly Layer[] = [
       'backup/rowFrames',
       'domain/cron',
       'events/jsonDepth',
+      'events/sortedKeys',
       'sandbox/nearestName',
     ],
     types: ['access', 'backup'],
@@ -250,7 +252,7 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'worker/startOnce',
-    imports: ['ids', 'events/idempotencyKey', 'events/rawJson', 'commands'],
+    imports: ['ids', 'events/idempotencyKey', 'events/rawJson', 'events/sortedKeys', 'commands'],
     types: ['events', 'ports'],
   },
   {
@@ -437,6 +439,7 @@ export const layers: readonly Layer[] = [
       'events/contextKey',
       'events/failedRun',
       'events/idempotencyKey',
+      'events/sortedKeys',
       'events/outputLimit',
       'sdk',
       'domain',

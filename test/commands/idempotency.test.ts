@@ -216,6 +216,20 @@ nodes(
   },
 )
 
+nodes('are the same in any order of their fields, and in one order of their lists', async ({ node }) => {
+  const value = await node('a').once(asked([{ b: [{ y: 1, x: 2 }], a: 1 }]), async () => 'answer')
+  for (const again of [[{ a: 1, b: [{ x: 2, y: 1 }] }], [{ b: [{ y: 1, x: 2 }], a: 1 }]])
+    assert.equal(await node('b').once(asked(again), never), { ...value, replayed: true })
+  for (const other of [
+    [{ a: 1, b: [{ x: 1, y: 2 }] }],
+    [{ a: [{ x: 2, y: 1 }], b: 1 }],
+    [{ a: 1 }, { b: 1 }],
+  ])
+    assert.is(await codeOf(node('b').once(asked(other), never)), 'idempotency_key_reused')
+  await node('a').once(asked([1, 2], 'list'), async () => 'answer')
+  assert.is(await codeOf(node('b').once(asked([2, 1], 'list'), never)), 'idempotency_key_reused')
+})
+
 nodes('derive different ids for each thing and each key', async ({ node }) => {
   const idsOf = async (key: string) =>
     (await node('a').once(asked(1, key), async (newId) => [newId('a'), newId('b')])).value

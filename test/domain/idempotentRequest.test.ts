@@ -46,6 +46,28 @@ keys('is claimed by the first request', () =>
     .then(claimed(1, { claim_id: 'second', holder: 'b' })),
 )
 keys('is left to the node that holds its claim', () => given(claimed()).when(claim()).then())
+for (const [what, first, again] of [
+  ['in order', { fingerprint: 'xy', sorted_fingerprint: 'sorted' }, { fingerprint: 'sorted' }],
+  ['in another order', { fingerprint: 'sorted' }, { fingerprint: 'xy', sorted_fingerprint: 'sorted' }],
+  [
+    'in a third order',
+    { fingerprint: 'xy', sorted_fingerprint: 'sorted' },
+    { fingerprint: 'yx', sorted_fingerprint: 'sorted' },
+  ],
+  ['after an upgrade', { fingerprint: 'xy' }, { fingerprint: 'xy', sorted_fingerprint: 'sorted' }],
+] as const) {
+  keys(`is the same with its fields ${what}`, () => given(claimed(1, first)).when(claim(again)).then())
+  keys(`is the same with its fields ${what} after its release`, () =>
+    given(claimed(1, first), released)
+      .when(claim(again))
+      .then(claimed(2, { holder: 'b', ...again })),
+  )
+}
+keys('is another one if its fields have other values', () =>
+  given(claimed(1, { fingerprint: 'xy', sorted_fingerprint: 'sorted' }))
+    .when(claim({ fingerprint: 'yx', sorted_fingerprint: 'other' }))
+    .refuses('idempotency_key_reused'),
+)
 keys('is taken over from a holder that is gone, under the same claim', () =>
   given(claimed())
     .when(claim({ gone: 1 }))

@@ -251,7 +251,15 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     expires_at: at,
   },
   ApiKeyDeleted: { type: 'ApiKeyDeleted', api_key_id: 'k' },
-  RequestClaimed: { type: 'RequestClaimed', ...claim, fingerprint: 'f', holder: 'n', at, until: at },
+  RequestClaimed: {
+    type: 'RequestClaimed',
+    ...claim,
+    fingerprint: 'f',
+    sorted_fingerprint: 's',
+    holder: 'n',
+    at,
+    until: at,
+  },
   RequestAnswered: { type: 'RequestAnswered', ...claim, sealed_ref: ref, until: at },
   RequestReleased: { type: 'RequestReleased', ...claim },
   ContextVariableCreated: {

@@ -50,8 +50,9 @@ export const background = () => call('shop/sum', 1, 2).then(({ run_id }) => type
 export const keyed = async () => {
   const sent = [await send('keyed', 1, { idempotencyKey: 'sent' }), await send('keyed', 1, { idempotencyKey: 'sent' })]
   const called = [await callWith('shop/sum', [1, 2], { idempotencyKey: 'called' }), await callWith('shop/sum', [1, 2], { idempotencyKey: 'called' })]
+  const orders = [await send('keyed', { a: 1, b: 2 }, { idempotencyKey: 'o' }), await send('keyed', { b: 2, a: 1 }, { idempotencyKey: 'o' })]
   const codeOf = (work) => work.then(() => 'none', ({ code, message }) => code ?? message)
-  return [sent[0].event_id === sent[1].event_id, called[0].run_id === called[1].run_id,
+  return [sent[0].event_id === sent[1].event_id, called[0].run_id === called[1].run_id, orders[0].event_id === orders[1].event_id,
     await codeOf(send('keyed', 2, { idempotencyKey: 'sent' })), await codeOf(callWith('shop/sum', [3], { idempotencyKey: 'called' })),
     await codeOf(send('keyed', 1, { idempotencyKey: 'two words' })), await codeOf(send('keyed', 1, { key: 'sent' }))]
 }
@@ -235,7 +236,10 @@ contract(
 contract('what has the same idempotency key is recorded once, in a retry too', async ({ functions }) => {
   const { t } = await locally(functions, 'keyed', [])
   await t.run(functions['keyed'] as (...args: unknown[]) => unknown)
-  assert.equal(t.sent, [{ type: 'keyed', data: 1 }])
+  assert.equal(t.sent, [
+    { type: 'keyed', data: 1 },
+    { type: 'keyed', data: { a: 1, b: 2 } },
+  ])
   assert.equal(t.calls, [{ by: 'call', ref: 'shop/sum', args: [1, 2] }])
 })
 

@@ -50,6 +50,14 @@ for (const [name, call] of [
     )
   })
 
+  keyed(`${name} replies with the same ids also in a run that may start nothing new`, async () => {
+    const plan = await begin()
+    const key = newId()
+    const first = await ask(plan, call(key))
+    assert.equal(await ask(plan, call(key), { maxRunDepth: 0 }), first)
+    await refusedWith('depth_exceeded', () => ask(plan, call(newId()), { maxRunDepth: 0 }))
+  })
+
   keyed(`${name} publishes once for runs of two streams that ask at the same time`, async () => {
     const plans = await Promise.all([begin(), begin(), begin()])
     const key = newId()
@@ -140,6 +148,14 @@ for (const [name, call] of [
       [[idOf(reply), lost.stream_id]],
     )
   })
+
+keyed('data is the same in any order of its fields', async () => {
+  const plan = await begin()
+  const key = newId()
+  const first = await ask(plan, sending(key, { a: 1, b: { c: 2, d: 3 } }))
+  assert.equal(await ask(plan, sending(key, { b: { d: 3, c: 2 }, a: 1 })), first)
+  await refusedWith('idempotency_key_reused', () => ask(plan, sending(key, { b: { d: 2, c: 3 }, a: 1 })))
+})
 
 keyed('large data is compared by its content', async () => {
   const plan = await begin()

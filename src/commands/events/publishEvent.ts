@@ -2,7 +2,7 @@ import { clock } from '../../clock.ts'
 import { type Reservation, roomAfter } from '../../content/fileQuota.ts'
 import { recordedOf } from '../../domain/recorded.ts'
 import { demandOpen } from '../../domain/stream.ts'
-import { AppError, isAppError } from '../../errors.ts'
+import { AppError, isAppError, isRefusal } from '../../errors.ts'
 import type { Cursor, EnvCause } from '../../events/event.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -69,16 +69,52 @@ export const publishEvent = async (
   if (stream_id !== undefined && !isId(stream_id))
     throw new AppError('bad_request', 'stream_id: expected a UUID')
   if (!isControl(event_type)) return storeEvent(deps, wanted, caller)
-  const event_data = await checkedControl(deps, { ...wanted, env_id: caller.cause.env_id })
-  return storeEvent(deps, { ...wanted, event_data }, caller)
+  return orEarlier(deps, wanted, caller, async () => {
+    const event_data = await checkedControl(deps, { ...wanted, env_id: caller.cause.env_id })
+    return storeNow(deps, { ...wanted, event_data }, caller)
+  })
 }
 
 /** Publishes an event that is known to be valid. Rejects with `quota_exceeded`. */
-export const storeEvent = async (
+export const storeEvent = (deps: Deps, event: EventToPublish, caller: Caller): Promise<PublishedEvent> =>
+  orEarlier(deps, event, caller, () => storeNow(deps, event, caller))
+
+/**
+ * Publishes an event. If that is refused, but an earlier attempt of the request with its `Idempotency-Key` has published
+ * it, resolves with that event: the plan may be full and the function deleted since then. Only a refused request with a key reads more.
+ */
+const orEarlier = async (
   deps: Deps,
-  event: EventToPublish,
-  caller: Caller,
+  { stream_id: continued, event_data }: EventToPublish,
+  { cause: { env_id }, newId }: Caller,
+  publish: () => Promise<PublishedEvent>,
 ): Promise<PublishedEvent> => {
+  try {
+    return await publish()
+  } catch (error) {
+    const event_id = newId('event')
+    if (!isRefusal(error) || !isDerived(event_id)) throw error
+    const stream = streamOf.stream(continued ?? newId('stream'))
+    if (!(await hasEvent(deps, stream, { event_id, env_id }))) throw error
+    return publishedBefore(deps, stream, { event_id, env_id, event_data })
+  }
+}
+
+/** Whether an earlier attempt of a request with an `Idempotency-Key` has published the event. */
+const hasEvent = async (
+  { aggregates, views }: Pick<Deps, 'aggregates' | 'views'>,
+  stream: string,
+  { event_id, env_id }: { readonly event_id: string; readonly env_id: string },
+): Promise<boolean> => {
+  const known = await aggregates.streams.read(stream, ({ env_id: owner, keyed, forgotten }) =>
+    owner === env_id ? { isKeyed: keyed.has(event_id), mayBeOld: forgotten !== null } : null,
+  )
+  if (!known?.mayBeOld || known.isKeyed) return known?.isKeyed ?? false
+  await views.settled('events')
+  return (await views.events.get(event_id)) !== null
+}
+
+const storeNow = async (deps: Deps, event: EventToPublish, caller: Caller): Promise<PublishedEvent> => {
   const room = deps.quotas.dataFor(caller.cause.env_id)
   const store = (cause: EnvCause) => storeWithin(room, deps, event, { ...caller, cause })
   try {

@@ -3,6 +3,7 @@ import { recordedOf } from '../../domain/recorded.ts'
 import type { Recorded } from '../../events/event.ts'
 import type { RunInput, RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
+import { isDerived } from '../../ids.ts'
 import { atMost } from '../../loops/deadline.ts'
 import { sessionOf, type WantedRun } from '../../ports/claimer.ts'
 import { awaitEnding, type Ending } from './awaitEnding.ts'
@@ -64,6 +65,31 @@ export const requestRun = (
   return endOf({ run_id, stream_id }, request(deps, wanted, over.signal), onStored).finally(() =>
     over.clear(),
   )
+}
+
+/**
+ * Whether an earlier attempt of a request with an `Idempotency-Key` has requested its run. A refusal of a later attempt, such as
+ * that of a full plan, then does not apply: nothing more is stored.
+ */
+export const wasRequested = async (
+  { aggregates }: Pick<CommandDeps, 'aggregates'>,
+  { cause, newId }: Caller,
+): Promise<boolean> => {
+  const stream_id = newId('stream')
+  if (!isDerived(stream_id)) return false
+  return aggregates.streams.read(streamOf.stream(stream_id), ({ env_id }) => env_id === cause.env_id)
+}
+
+/** Waits for the end of a run that `wasRequested`, as `requestRun` does. */
+export const awaitRequested = (
+  deps: Deps,
+  { timeout, onStored }: { timeout: number; onStored?: (() => void) | undefined },
+  { newId }: Caller,
+): Promise<Requested> => {
+  const ids = { run_id: newId('run'), stream_id: newId('stream') }
+  const { signal, clear } = overAfter(timeout + BEYOND_TIMEOUT_MS, deps.stopping)
+  const ending = awaitEnding(deps, { ...ids, after: REQUESTED_AT }, { signal })
+  return endOf(ids, Promise.resolve({ ending }), onStored).finally(clear)
 }
 
 interface Requested {

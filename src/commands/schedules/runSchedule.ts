@@ -1,8 +1,10 @@
 import { clock, isoOf } from '../../clock.ts'
+import { isRefusal } from '../../errors.ts'
+import type { EnvCause } from '../../events/event.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { timeOf } from '../../ids.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import { storeRequest } from '../runs/requestRun.ts'
+import { storeRequest, wasRequested } from '../runs/requestRun.ts'
 import { tickInput, tickPlan } from '../runs/fireTick.ts'
 import { scheduleFor } from './schedules.ts'
 
@@ -23,18 +25,30 @@ export const runSchedule = async (
   at: { readonly project: string; readonly schedule_id: string },
   { cause, newId }: Caller,
 ): Promise<RequestedRun> => {
-  const { views, quotas } = deps
-  await views.settled('builds')
-  const scheduled = scheduleFor(views.directory, cause.env_id, at)
-  await quotas.checkRun(cause.env_id)
-  const run_id = newId('run')
-  const stream_id = newId('stream')
-  const requested_at = isoOf(timeOf(run_id)) // a repetition has the same input
-  const plan: RunPlan = {
-    ...tickPlan(scheduled, { run_id, stream_id }),
-    requested_at,
-    ...(cause.traceparent !== undefined && { traceparent: cause.traceparent }),
+  const ids = { run_id: newId('run'), stream_id: newId('stream') }
+  const requested_at = isoOf(timeOf(ids.run_id)) // a repetition has the same input
+  const scheduled = await admitted(deps, at, cause).catch(async (error: unknown) => {
+    if (isRefusal(error) && (await wasRequested(deps, { cause, newId }))) return null
+    throw error
+  })
+  if (scheduled) {
+    const plan: RunPlan = {
+      ...tickPlan(scheduled, ids),
+      requested_at,
+      ...(cause.traceparent !== undefined && { traceparent: cause.traceparent }),
+    }
+    await storeRequest(deps, { plan, input: tickInput(scheduled, requested_at), cause, now: clock.iso() })
   }
-  await storeRequest(deps, { plan, input: tickInput(scheduled, requested_at), cause, now: clock.iso() })
-  return { run_id, stream_id, requested_at }
+  return { ...ids, requested_at }
+}
+
+const admitted = async (
+  { views, quotas }: Pick<CommandDeps, 'views' | 'quotas'>,
+  at: { readonly project: string; readonly schedule_id: string },
+  { env_id }: EnvCause,
+): Promise<ReturnType<typeof scheduleFor>> => {
+  await views.settled('builds')
+  const scheduled = scheduleFor(views.directory, env_id, at)
+  await quotas.checkRun(env_id)
+  return scheduled
 }

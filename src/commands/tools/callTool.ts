@@ -10,6 +10,7 @@ import type { NewId } from '../../ids.ts'
 import { placeOf } from '../events/planRuns.ts'
 import type { Ending } from '../runs/awaitEnding.ts'
 import { REQUESTED_AT, requestRun, type RunToRequest } from '../runs/requestRun.ts'
+import { withdrawRun } from '../runs/withdrawRun.ts'
 import { type Activity, followStream } from '../streams/followStream.ts'
 import { readFact } from '../streams/readFact.ts'
 import { callIdsOf, type ToolRequest } from './callIds.ts'
@@ -93,7 +94,14 @@ export const runStored = async (
   const follower = progress && following(deps, { run_id, stream_id }, progress)
   try {
     const { ending } = await requestRun(deps, { run, input, gone: progress?.gone }, { cause, newId })
-    if (!ending) throw new AppError('unavailable', `The run ${run_id} did not end in time; it continues`)
+    if (!ending) {
+      if (!progress?.gone.aborted && (await withdrawRun(deps, { run_id, stream_id }, cause)))
+        throw new AppError(
+          'unavailable',
+          `No worker began the run ${run_id} in time, and it does not start later: call the tool again`,
+        )
+      throw new AppError('unavailable', `The run ${run_id} did not end in time; it continues`)
+    }
     await follower?.ended
     return { run_id, ending }
   } finally {

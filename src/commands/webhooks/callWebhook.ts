@@ -1,4 +1,5 @@
-import { AppError } from '../../errors.ts'
+import type { Reservation } from '../../content/fileQuota.ts'
+import { AppError, isRefusal, PermanentError } from '../../errors.ts'
 import { payloadFields, payloadOf } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { sealRequest } from '../../secrets/webhookMasking.ts'
@@ -6,6 +7,7 @@ import { placeOf } from '../events/planRuns.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import type { Ending } from '../runs/awaitEnding.ts'
 import { requestRun } from '../runs/requestRun.ts'
+import { withdrawRun } from '../runs/withdrawRun.ts'
 import { admitDelivery } from './admitDelivery.ts'
 import { noWebhook, type WebhookEndpoint } from './findWebhook.ts'
 import { storeBody } from './storeBody.ts'
@@ -38,6 +40,7 @@ export type WebhookEnding =
 
 interface Requested {
   readonly run_id: string
+  readonly stream_id: string
   readonly ending: Ending | null
   /** Of an earlier request. */
   readonly kind?: 'accepted'
@@ -45,10 +48,10 @@ interface Requested {
 
 /**
  * Runs the function of a webhook and waits for its end (SPEC.md, Webhook routes). `readRequest` is called after the
- * quota check. The secrets of the request are sealed before it is stored (I6). An endpoint with `verify` runs its
+ * quota check, except for an endpoint with `verify`, whose deliveries may be repetitions. The secrets of the request are sealed before it is stored (I6). An endpoint with `verify` runs its
  * function for signed requests only, and once for each delivery that it accepts. Rejects with `unauthorized`, with
  * `quota_exceeded`, with `not_found` when the function was deleted meanwhile, or with `unavailable` when the run did not
- * end in time.
+ * end in time. One that no worker began does not start later, so its caller may send the request again.
  */
 export const callWebhook = async (
   deps: Deps,
@@ -71,9 +74,11 @@ export const callWebhook = async (
   const { env, deployed, webhook } = endpoint
   const { env_id } = env
   const timeout = deployed.fn.timeout ?? defaultTimeoutMs
-  await quotas.checkRun(env_id)
+  const refusal = await refusalOf(quotas.checkRun(env_id))
+  if (refusal && !webhook.verify) throw refusal
   const asked = await readRequest()
-  const room = quotas.dataFor(env_id)
+  // A repeated delivery starts no run, so the plan does not refuse it; to find it, a large body is not stored.
+  const room = refusal ? noRoom(refusal) : quotas.dataFor(env_id)
   const request = async (): Promise<Requested> => {
     const { verify } = webhook
     const check = verify && (await verifyRequest(deps, endpoint, verify, asked.headers ?? {}))
@@ -82,6 +87,7 @@ export const callWebhook = async (
     const whole = body ? { ...asked, ...body.fields } : asked
     const delivery = check && (await admitDelivery(deps, endpoint, { check, whole, body, timeout }))
     if (delivery?.kind === 'accepted') return delivery
+    if (refusal) throw refusal
     const { value, sealed } = await sealRequest(whole, {
       keyring,
       env_id,
@@ -106,7 +112,7 @@ export const callWebhook = async (
       delivery ? { ...caller, newId: delivery.newId } : caller,
     )
   }
-  const { run_id, ending, kind } = await request().finally(() => room.release())
+  const { run_id, stream_id, ending, kind } = await request().finally(() => room.release())
   const failed = (code: string, message: string): WebhookEnding => {
     const isLive = deps.views.directory.isLive(deployed.project.project_id, deployed.build.build_id)
     return { status: 'failed', run_id, code, message, isLive }
@@ -128,8 +134,22 @@ export const callWebhook = async (
     case 'RunCancelled':
       return failed('cancelled', 'The run was cancelled')
     case undefined:
-      throw new AppError('unavailable', 'The run did not end in time')
+      if (await withdrawRun(deps, { run_id, stream_id }, caller.cause))
+        throw new AppError('unavailable', 'No worker began the run in time; it does not start later')
+      // Another request would run the function a second time.
+      throw new PermanentError('unavailable', `The run ${run_id} did not end in time; it continues`)
     default:
       return ending satisfies never
   }
 }
+
+const refusalOf = (check: Promise<void>): Promise<AppError | null> =>
+  check.then(
+    () => null,
+    (error: unknown) => {
+      if (isRefusal(error)) return error
+      throw error
+    },
+  )
+
+const noRoom = (refusal: AppError): Reservation => ({ cover: () => Promise.reject(refusal), release() {} })

@@ -21,7 +21,12 @@ type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'payloads' | 'stopping'>
 
 /** What is known about a delivery: the run that accepted it, or the ids for its next run. */
 export type KnownDelivery =
-  | { readonly kind: 'accepted'; readonly run_id: string; readonly ending: Ending }
+  | {
+      readonly kind: 'accepted'
+      readonly run_id: string
+      readonly stream_id: string
+      readonly ending: Ending
+    }
   | { readonly kind: 'new'; readonly newId: NewId }
 
 /**
@@ -54,14 +59,14 @@ export const findDelivery = async (
         if (window === now) return { kind: 'new', newId: ids }
         break
       }
-      const run_id = ids('run')
+      const found = { run_id: ids('run'), stream_id: ids('stream') }
       const ending = await awaitEnding(
         deps,
-        { run_id, stream_id: ids('stream'), after: REQUESTED_AT },
+        { ...found, after: REQUESTED_AT },
         { signal: AbortSignal.any([AbortSignal.timeout(timeoutMs + BEYOND_TIMEOUT_MS), deps.stopping]) },
       )
       if (!ending) throw new AppError('unavailable', 'An earlier request with this delivery is in progress')
-      if (await isAccepted(deps, ending)) return { kind: 'accepted', run_id, ending }
+      if (await isAccepted(deps, ending)) return { kind: 'accepted', ...found, ending }
     }
   return { kind: 'new', newId }
 }

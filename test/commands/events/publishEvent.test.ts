@@ -1,7 +1,9 @@
 import * as assert from 'uvu/assert'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { deleteProject } from '../../../src/commands/projects/deleteProject.ts'
 import { ChildEndings } from '../../../src/commands/runs/childEndings.ts'
 import { payloadsOf } from '../../../src/content/payloads.ts'
+import { AppError } from '../../../src/errors.ts'
 import { MAX_EVENT_TYPE } from '../../../src/events/eventType.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { derivedIdBeside, newId } from '../../../src/ids.ts'
@@ -11,8 +13,10 @@ import { KeptPayloads } from '../../../src/worker/keptPayloads.ts'
 import { serveHostCall } from '../../../src/worker/serveHostCall.ts'
 import { now } from '../../support/openNode.ts'
 import { noKeys } from '../../support/noKeys.ts'
+import { noRoom } from '../../support/rooms.ts'
 import { suite } from '../../support/suite.ts'
 import { callerOf, openCommands } from '../openCommands.ts'
+import { plantBuild, plantEnv } from '../plantEnv.ts'
 import { refusedWith } from '../refusedWith.ts'
 
 const node = await openCommands()
@@ -113,14 +117,17 @@ emitting.run()
 
 const stream = suite('an event')
 
+/** Data that would be a blob. */
+const large = 'x'.repeat(100_000)
+
 /** Begins a stream; `publishUnder` continues it with the ids of a claim, as under an `Idempotency-Key`. */
 const beginStream = async () => {
   const {
     event: { stream_id },
   } = await publishEvent(node.deps, { event_type: 'a', event_data: 1, source: 'api' }, caller)
-  const publishUnder = (claim_id: string) =>
+  const publishUnder = (claim_id: string, deps = node.deps) =>
     publishEvent(
-      node.deps,
+      deps,
       { event_type: 'a', event_data: 1, source: 'api', stream_id },
       { ...caller, newId: (what) => derivedIdBeside(claim_id, what) },
     )
@@ -187,6 +194,56 @@ stream('is stored although its key is older than many others of the stream', asy
   assert.is((await publishUnder(late)).revision, 132)
 })
 
+/** The quotas of a full plan. */
+const full = Object.assign(Object.create(node.deps.quotas) as typeof node.deps.quotas, {
+  checkRun: () => Promise.reject(new AppError('quota_exceeded', 'full')),
+  dataFor: noRoom,
+})
+
+for (const [what, others] of [
+  ['is sent again', 0],
+  ['is sent again after many others with keys', 130],
+] as const)
+  stream(`is found by its request, which ${what}, although the plan is full by now`, async () => {
+    const { stream_id, publishUnder } = await beginStream()
+    const claim_id = newId()
+    const published = await publishUnder(claim_id)
+    for (let n = 0; n < others; n++) await publishUnder(newId())
+    const again = await publishUnder(claim_id, { ...node.deps, quotas: full })
+    assert.equal([again.event, again.revision], [published.event, published.revision])
+    assert.is((await node.typesIn(stream_id)).length, 3 + others)
+  })
+
+stream('is refused by a full plan if its request has published nothing', async () => {
+  const { stream_id, publishUnder } = await beginStream()
+  await publishUnder(newId())
+  await refusedWith('quota_exceeded', () => publishUnder(newId(), { ...node.deps, quotas: full }))
+  const other = callerOf(newId())
+  await refusedWith('quota_exceeded', () =>
+    publishEvent(
+      { ...node.deps, quotas: full },
+      { event_type: 'a', event_data: 1, source: 'api', stream_id },
+      { ...other, newId: (what) => derivedIdBeside(newId(), what) },
+    ),
+  )
+})
+
+stream('of a call is found by its request, although the function is deleted by now', async () => {
+  const env = await plantEnv(node, 'acme')
+  const { project_id } = await plantBuild(node, env, { name: 'shop', functions: [{ ns: 'a', var: 'b' }] })
+  const claim_id = newId()
+  const again = { ...env.caller, newId: (what: string) => derivedIdBeside(claim_id, what) }
+  const call = () =>
+    publishEvent(
+      node.deps,
+      { event_type: 'svc:call', event_data: { fn: 'a/b', args: [large] }, source: 'api' },
+      again,
+    )
+  const first = await call()
+  await deleteProject(node.deps, { project: project_id }, env.caller)
+  assert.equal((await call()).event, first.event)
+})
+
 stream('keeps data over 64 KiB out of the log', async () => {
   const event_data = 'x'.repeat(100_000)
   const { event } = await publishEvent(node.deps, { event_type: 'a', event_data, source: 'api' }, caller)
@@ -195,8 +252,6 @@ stream('keeps data over 64 KiB out of the log', async () => {
     assert.ok(JSON.stringify(fact).length < 1000)
 })
 
-/** Data that would be a blob. */
-const large = 'x'.repeat(100_000)
 const blobsOf = (env: string) => Array.fromAsync(node.blobs.list(payloadsOf(env)))
 
 for (const [what, stream_id] of [

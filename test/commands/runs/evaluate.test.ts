@@ -1,7 +1,11 @@
 import * as assert from 'uvu/assert'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
+import { deleteProject } from '../../../src/commands/projects/deleteProject.ts'
 import { evaluate } from '../../../src/commands/runs/evaluate.ts'
+import { BEYOND_TIMEOUT_MS } from '../../../src/commands/runs/requestRun.ts'
 import { AppError } from '../../../src/errors.ts'
+import { streamOf } from '../../../src/events/streams.ts'
+import { derivedIdBeside, type NewId, newId } from '../../../src/ids.ts'
 import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import { openWorker } from '../../worker/openWorker.ts'
@@ -92,5 +96,57 @@ evaluation('over the quota is refused, and nothing is stored', async () => {
   await refusedWith('quota_exceeded', () => evaluate({ ...deps, quotas }, input, env.caller))
   assert.is(await node.store.head(), before)
 })
+
+/** Its caller waits no longer. */
+const timeoutMs = -BEYOND_TIMEOUT_MS
+
+const statusOf = (stream_id: string, run_id: string) =>
+  node.aggregates.streams.read(streamOf.stream(stream_id), ({ runs }) => runs.get(run_id)?.status)
+
+/** Ids of a request, which remain known. */
+const idsOf = (newId: NewId) => {
+  const [run_id, stream_id] = [newId('run'), newId('stream')]
+  return { run_id, stream_id, newId: (what: string) => (what === 'run' ? run_id : stream_id) }
+}
+
+evaluation('that no worker began in time is refused and does not run later', async () => {
+  const { run_id, stream_id, newId: ids } = idsOf(newId)
+  const caller = { ...env.caller, newId: ids }
+  const { message } = await refusedWith('unavailable', () =>
+    evaluate({ ...deps, claimer: null }, { ...input, timeoutMs }, caller),
+  )
+  assert.match(message, 'send the request again')
+  assert.is(await statusOf(stream_id, run_id), undefined)
+})
+
+evaluation('with a key that no worker began in time remains for the repetition', async () => {
+  const claim = newId()
+  const { run_id, stream_id, newId: ids } = idsOf((what) => derivedIdBeside(claim, what))
+  const caller = { ...env.caller, newId: ids }
+  const alone = { ...deps, claimer: null }
+  await refusedWith('unavailable', () => evaluate(alone, { ...input, timeoutMs }, caller))
+  assert.is(await statusOf(stream_id, run_id), 'requested')
+})
+
+evaluation(
+  'with a key that is sent again gets its run, although the plan is full and the project deleted',
+  async () => {
+    const claim = newId()
+    const caller = { ...env.caller, newId: (what: string) => derivedIdBeside(claim, what) }
+    const { project_id } = await plantBuild(node, env, { name: 'gone' })
+    const before = held.length
+    const first = evaluate(deps, { ...input, project: 'gone' }, caller)
+    await until(() => held.length > before)
+    const quotas = { checkRun: () => Promise.reject(new AppError('quota_exceeded', 'full')) }
+    const again = evaluate({ ...deps, quotas }, { ...input, project: 'gone' }, caller)
+    held.at(-1)?.(succeeded(2))
+    const { run_id } = await first
+    assert.is((await again).run_id, run_id)
+    await deleteProject(node.deps, { project: project_id }, env.caller)
+    assert.is((await evaluate(deps, { ...input, project: 'gone' }, caller)).run_id, run_id)
+    const other = { ...caller, cause: { ...caller.cause, env_id: newId() } }
+    await refusedWith('not_found', () => evaluate(deps, { ...input, project: 'gone' }, other))
+  },
+)
 
 evaluation.run()

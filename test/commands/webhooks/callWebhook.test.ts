@@ -1,12 +1,17 @@
+import { createHmac } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { compilePermissions } from '../../../src/access/permissions.ts'
+import { createVariable } from '../../../src/commands/context/createVariable.ts'
 import { authorizeWebhook, type Sender } from '../../../src/commands/webhooks/authorizeWebhook.ts'
 import { callWebhook } from '../../../src/commands/webhooks/callWebhook.ts'
 import { findWebhook, type WebhookAddress } from '../../../src/commands/webhooks/findWebhook.ts'
+import { BEYOND_TIMEOUT_MS, storeRequest } from '../../../src/commands/runs/requestRun.ts'
 import { readRunLog } from '../../../src/commands/runs/readRunLog.ts'
 import { AppError } from '../../../src/errors.ts'
 import type { Permissions } from '../../../src/events/org.ts'
+import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
+import type { WantedRun } from '../../../src/ports/claimer.ts'
 import type { Outcome, WebhookRequest } from '../../../src/ports/runtime.ts'
 import { sealMetadata } from '../../../src/secrets/serviceKeyMetadata.ts'
 import { suite } from '../../support/suite.ts'
@@ -140,6 +145,12 @@ const call = async (outcome: Outcome, more: Partial<typeof input> = {}) => {
 }
 const succeeded: Outcome = { status: 'succeeded', result: { status: 202 } }
 
+/** The quotas of an organization that may start no further run. */
+const full = {
+  checkRun: () => Promise.reject(new AppError('quota_exceeded', 'full')),
+  dataFor: () => node.quotas.dataFor(''),
+}
+
 const calling = suite('a call of a webhook')
 calling.after(async () => {
   await worker.stop({ drainMs: 10 })
@@ -218,17 +229,49 @@ calling('keeps its request for the log of its run', async () => {
 })
 
 calling('over the quota is refused before its body is read, and nothing is stored', async () => {
-  const quotas = {
-    checkRun: () => Promise.reject(new AppError('quota_exceeded', 'full')),
-    dataFor: () => node.quotas.dataFor(''),
-  }
   const before = await node.store.head()
   let reads = 0
   const readRequest = () => Promise.resolve((reads++, request))
   await refusedWith('quota_exceeded', () =>
-    callWebhook({ ...deps, quotas }, { ...input, readRequest }, env.caller),
+    callWebhook({ ...deps, quotas: full }, { ...input, readRequest }, env.caller),
   )
   assert.equal([reads, await node.store.head()], [0, before])
+})
+
+calling('over the quota gets the reply of a delivery that was accepted, and starts no other', async () => {
+  await createVariable(deps, { project: 'shop', key: 'KEY', value: 'secret' }, env.caller)
+  const signed = {
+    ...endpoint,
+    webhook: { ...endpoint.webhook, verify: { preset: 'github', context: 'KEY' } },
+  } as const
+  const body = '{}'
+  const mac = createHmac('sha256', 'secret').update(body).digest('hex')
+  const delivery = (id: string, signature = mac) => ({
+    endpoint: signed,
+    readRequest: () =>
+      Promise.resolve({
+        ...request,
+        body: undefined,
+        'body-raw': body,
+        headers: { 'x-github-delivery': id, 'x-hub-signature-256': `sha256=${signature}` },
+      }),
+  })
+  const { ending } = await call({ status: 'succeeded', result: 1 }, delivery('one'))
+  const again = (sent: ReturnType<typeof delivery>) =>
+    callWebhook({ ...deps, quotas: full }, { ...input, ...sent }, env.caller)
+  assert.equal(await again(delivery('one')), { ...ending, isRepeated: true })
+  const before = await node.store.head()
+  await refusedWith('quota_exceeded', () => again(delivery('two')))
+  await refusedWith('unauthorized', () => again(delivery('one', 'f'.repeat(64))))
+  await refusedWith('quota_exceeded', () =>
+    again({
+      ...delivery('one'),
+      largeBody: async function* () {
+        yield Buffer.alloc(100_000)
+      },
+    } as ReturnType<typeof delivery>),
+  )
+  assert.is(await node.store.head(), before)
 })
 
 calling('keeps a body over 64 KiB out of the log, and the handler receives it', async () => {
@@ -237,6 +280,41 @@ calling('keeps a body over 64 KiB out of the log, and the handler receives it', 
   assert.equal(await invocation?.loadInput(), { kind: 'webhook', request: large })
   for await (const { event } of node.store.read(`stream-${invocation?.run.stream_id}`))
     assert.ok(JSON.stringify(event).length < 5000)
+})
+
+/** Calls it for a caller that waits no longer. */
+const impatient = async (claimer: typeof node.deps.claimer) => {
+  const { deployed } = endpoint
+  const fn = { ...deployed.fn, timeout: -BEYOND_TIMEOUT_MS }
+  const of = { run: newId(), stream: newId() }
+  const { retryable } = await refusedWith('unavailable', () =>
+    callWebhook(
+      { ...deps, claimer },
+      { ...input, endpoint: { ...endpoint, deployed: { ...deployed, fn } } },
+      { ...env.caller, newId: (what) => of[what as keyof typeof of] },
+    ),
+  )
+  const status = await node.aggregates.streams.read(
+    streamOf.stream(of.stream),
+    ({ runs }) => runs.get(of.run)?.status,
+  )
+  return { retryable, status }
+}
+
+calling(
+  'that no worker began in time can be sent again, because its function does not run later',
+  async () => {
+    assert.equal(await impatient(null), { retryable: true, status: undefined })
+  },
+)
+
+calling('whose run continues is refused without the advice to send it again', async () => {
+  const claimer = {
+    hasRoom: () => true,
+    isFullFor: () => false,
+    take: async (wanted: WantedRun) => void (await storeRequest(deps, wanted, newId())),
+  } as unknown as typeof worker
+  assert.equal(await impatient(claimer), { retryable: false, status: 'running' })
 })
 
 calling.run()
