@@ -108,7 +108,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
   switch (command.type) {
     case 'AbandonRun': {
       if (run?.status !== 'requested') return []
-      return [{ type: 'RunFailed', ...ending(run, command.now), error: command.error }]
+      return [{ type: 'RunFailed', ...ending(run, command.now), ...unclaimed(run), error: command.error }]
     }
 
     case 'ClaimRun': {
@@ -189,7 +189,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
     case 'CancelRun': {
       const open = run ?? openRetry(runs, command.run_id)
       if (!open) return [] // I4
-      return [{ type: 'RunCancelled', ...ending(open, command.now), was: open.status }]
+      return [{ type: 'RunCancelled', ...ending(open, command.now), ...unclaimed(open), was: open.status }]
     }
 
     case 'RetryRun': {
@@ -341,6 +341,10 @@ const retried = (
     requested_at: now,
   },
 ]
+
+/** The plan of a retry that was never claimed: the run before it names it, so it must be found. */
+const unclaimed = ({ plan, startedRevision }: OpenRun): { readonly unclaimed?: RunPlan } =>
+  startedRevision === null && plan.attempt > 1 ? { unclaimed: plan } : {}
 
 const ending = (run: OpenRun, now: string) => ({
   run_id: run.plan.run_id,
