@@ -41,7 +41,7 @@ export type OpenRuns = Map<string, OpenRun>
 
 export type RunCommand =
   | {
-      /** The requested run cannot be claimed. */
+      /** The requested run cannot be claimed, or a retry of the failed one could not begin. */
       readonly type: 'AbandonRun'
       readonly run_id: string
       readonly error: RunError
@@ -68,6 +68,8 @@ export type RunCommand =
       readonly type: 'FailRun'
       readonly run_id: string
       readonly error: RunError
+      /** True: no later attempt could begin, so there is none. */
+      readonly isFinal?: boolean
       /** The run ends only if it is claimed by this worker. */
       readonly worker_id: string
       readonly now: string
@@ -107,7 +109,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
   const run = runs.get(command.run_id)
   switch (command.type) {
     case 'AbandonRun': {
-      if (run?.status !== 'requested') return []
+      if (run?.status !== 'requested' && run?.status !== 'pending_retry') return []
       return [{ type: 'RunFailed', ...ending(run, command.now), ...unclaimed(run), error: command.error }]
     }
 
@@ -161,6 +163,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
 
     case 'FailRun': {
       if (run?.status !== 'running' || run.workerId !== command.worker_id) return [] // I4
+      if (command.isFinal) return [{ type: 'RunFailed', ...ending(run, command.now), error: command.error }]
       return [failedBy(run, command)]
     }
 

@@ -113,6 +113,16 @@ endings('failure is reported by the worker that claimed the run', () =>
     .when({ ...fail, worker_id: 'other' })
     .then(),
 )
+endings('failure that no later attempt can change is the end in spite of its policy', () =>
+  given(...runningWithRetry)
+    .when({ ...fail, isFinal: true })
+    .then(failed),
+)
+endings('a retry that waits can be abandoned', () =>
+  given(...runningWithRetry, failedForNow)
+    .when({ type: 'AbandonRun', run_id: 'run', error, now })
+    .then(failed),
+)
 endings('cancelling records the earlier status of the run', () => {
   given(...running)
     .when(cancel)

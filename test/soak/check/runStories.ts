@@ -49,7 +49,7 @@ const movesOf = (event: DomainEvent): Moves | null => {
       return { from: ['running'], to: 'succeeded' }
     case 'RunFailed':
       return event.retry_at === undefined
-        ? { from: ['running', 'requested', 'returned'], to: 'failed' }
+        ? { from: ['running', 'requested', 'returned', 'pending_retry'], to: 'failed' }
         : { from: ['running'], to: 'pending_retry' }
     case 'RunRetried':
       return { from: ['pending_retry'], to: 'failed' }
