@@ -209,8 +209,11 @@ const CLAIM_KEPT_MS = 48 * 3600_000
 const mayEnd = ({ status, order, claimed_at }: RunDoc, before: string): boolean => {
   if (status !== 'running' && status !== 'pending_retry') return false
   const stored = Date.parse(order.slice(0, order.indexOf('/')))
-  return !(Math.max(stored, Date.parse(claimed_at)) < Date.parse(before) - CLAIM_KEPT_MS)
+  return !(Math.max(stored, Date.parse(claimed_at)) < claimsKeptFrom(before))
 }
+
+/** No run that a worker claimed before this instant (milliseconds since 1970) can end any more. `before`: the first day that the plan keeps. */
+export const claimsKeptFrom = (before: string): number => Date.parse(before) - CLAIM_KEPT_MS
 
 /** While a file is imported, its runs seem to be in progress: their ends follow in the file, and nobody else may end them. */
 const isImported = ({ metadata }: Recorded): boolean => metadata.imported_at !== undefined
