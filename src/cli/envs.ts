@@ -3,6 +3,7 @@ import { path } from './operator.ts'
 import { type ApiKey, apiKeyColumns } from './apiKeys.ts'
 import type { Column } from './table.ts'
 import { type Env, ENV_ARGUMENT, envsOf, findEnv, type NamedEnv, type Org } from './tenants.ts'
+import { WrongUsage } from './wrongUsage.ts'
 
 const group = 'envs'
 
@@ -12,6 +13,19 @@ const columns: readonly Column<NamedEnv>[] = [
   { title: 'ID', of: ({ env_id }) => env_id },
   { title: 'STATUS', of: ({ importing }) => (importing ? 'importing' : 'active') },
 ]
+
+/** The organization and the name of a new environment, given as one text or as two. */
+const nameOf = (
+  first: string,
+  second: string | undefined,
+): { readonly org: string; readonly name: string } => {
+  const given = second === undefined ? [first] : [first, second]
+  const [org, name, ...rest] = given.flatMap((text) => text.split('/'))
+  if (org && name && rest.length === 0) return { org, name }
+  throw new WrongUsage(
+    `expected ORGANIZATION/NAME, or ORGANIZATION and NAME, of the new environment, got ${given.map((text) => `"${text}"`).join(' ')}`,
+  )
+}
 
 export const envCommands: readonly CliCommand[] = [
   command({
@@ -55,17 +69,26 @@ export const envCommands: readonly CliCommand[] = [
     name: 'create',
     summary: 'create an environment',
     description:
-      'Creates an environment of an organization. Its name is part of webhook URLs: lower-case letters, digits and hyphens. ' +
-      'Create an API key for it with svc keys create.',
+      'Creates an environment of an organization, named ORGANIZATION/NAME or by two arguments. Its name is part of webhook ' +
+      'URLs: lower-case letters, digits and hyphens. Create an API key for it with svc keys create.',
     arguments: {
-      org: { description: 'the organization: its slug or its id' },
-      name: { description: 'the name of the new environment' },
+      org: { description: 'the organization: its slug or its id; or ORGANIZATION/NAME such as acme/prod' },
+      name: { description: 'the name of the new environment, unless it is given above', count: 'optional' },
     },
-    examples: ['svc envs create acme prod && svc keys create acme/prod --name ci'],
+    examples: [
+      'svc envs create acme/prod && svc keys create acme/prod --name ci',
+      'svc envs create acme prod',
+    ],
     async run({ args, operator }) {
-      const body = { name: args.name }
-      const env = await operator().request<Env>('POST', path`/operator/orgs/${args.org}/envs`, { body })
-      return { json: env, text: `Created environment ${env.name} (${env.env_id})\n` }
+      const named = nameOf(args.org, args.name)
+      const service = operator()
+      const { slug } = await service.request<Org>('GET', path`/operator/orgs/${named.org}`)
+      const body = { name: named.name }
+      const env = await service.request<Env>('POST', path`/operator/orgs/${slug}/envs`, { body })
+      return {
+        json: { ...env, org: slug },
+        text: `Created environment ${slug}/${env.name} (${env.env_id})\n`,
+      }
     },
   }),
   command({

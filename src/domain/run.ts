@@ -41,7 +41,7 @@ export type OpenRuns = Map<string, OpenRun>
 
 export type RunCommand =
   | {
-      /** The requested run cannot be claimed. */
+      /** The requested run cannot be claimed, or a retry of the failed one could not begin. */
       readonly type: 'AbandonRun'
       readonly run_id: string
       readonly error: RunError
@@ -68,6 +68,8 @@ export type RunCommand =
       readonly type: 'FailRun'
       readonly run_id: string
       readonly error: RunError
+      /** True: no later attempt could begin, so there is none. */
+      readonly isFinal?: boolean
       /** The run ends only if it is claimed by this worker. */
       readonly worker_id: string
       readonly now: string
@@ -107,8 +109,8 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
   const run = runs.get(command.run_id)
   switch (command.type) {
     case 'AbandonRun': {
-      if (run?.status !== 'requested') return []
-      return [{ type: 'RunFailed', ...ending(run, command.now), error: command.error }]
+      if (run?.status !== 'requested' && run?.status !== 'pending_retry') return []
+      return [{ type: 'RunFailed', ...ending(run, command.now), ...unclaimed(run), error: command.error }]
     }
 
     case 'ClaimRun': {
@@ -161,6 +163,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
 
     case 'FailRun': {
       if (run?.status !== 'running' || run.workerId !== command.worker_id) return [] // I4
+      if (command.isFinal) return [{ type: 'RunFailed', ...ending(run, command.now), error: command.error }]
       return [failedBy(run, command)]
     }
 
@@ -189,7 +192,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
     case 'CancelRun': {
       const open = run ?? openRetry(runs, command.run_id)
       if (!open) return [] // I4
-      return [{ type: 'RunCancelled', ...ending(open, command.now), was: open.status }]
+      return [{ type: 'RunCancelled', ...ending(open, command.now), ...unclaimed(open), was: open.status }]
     }
 
     case 'RetryRun': {
@@ -341,6 +344,10 @@ const retried = (
     requested_at: now,
   },
 ]
+
+/** The plan of a retry that was never claimed: the run before it names it, so it must be found. */
+const unclaimed = ({ plan, startedRevision }: OpenRun): { readonly unclaimed?: RunPlan } =>
+  startedRevision === null && plan.attempt > 1 ? { unclaimed: plan } : {}
 
 const ending = (run: OpenRun, now: string) => ({
   run_id: run.plan.run_id,

@@ -187,14 +187,23 @@ export const RunSucceeded = fact('RunSucceeded', {
   result_ref: Type.Optional(PayloadRef),
 })
 
+/** The plan of a retry that ends before a worker claims it: no other fact begins its document. svc 0.1.0 never stored it. */
+const unclaimed = { unclaimed: Type.Optional(RunPlan) }
+
 /** The function failed. With `retry_at` the run is `pending_retry` until then, else `failed`. */
-export const RunFailed = fact('RunFailed', { ...ending, error: RunError, retry_at: Type.Optional(Time) })
+export const RunFailed = fact('RunFailed', {
+  ...ending,
+  ...unclaimed,
+  error: RunError,
+  retry_at: Type.Optional(Time),
+})
 
 /** The retry of a failed run was requested; from now on, the run itself is `failed`. */
 export const RunRetried = fact('RunRetried', { run_id: Id, stream_id: Id, retry_run_id: Id })
 
 export const RunCancelled = fact('RunCancelled', {
   ...ending,
+  ...unclaimed,
   /** The status before the cancellation; `requested` if no worker had claimed the run. */
   was: Type.Union([Type.Literal('requested'), Type.Literal('running'), Type.Literal('pending_retry')]),
 })

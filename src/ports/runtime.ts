@@ -91,7 +91,8 @@ export type Outcome =
       /** To be called when the result is stored: until then, its bytes count as memory of its process. */
       readonly done?: () => void
     }
-  | { readonly status: 'failed'; readonly error: RunError }
+  /** `isFinal`: the run could not begin, and no later attempt could. */
+  | { readonly status: 'failed'; readonly error: RunError; readonly isFinal?: true }
   /** The run was lost through no fault of its own, and may run again. */
   | { readonly status: 'lost'; readonly error: RunError }
 

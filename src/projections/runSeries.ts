@@ -3,7 +3,9 @@ import type { RunType } from '../events/run.ts'
 import type { Collection } from '../ports/readModels.ts'
 import { countOf, type Durations, mergedDurations, percentileOf } from './durations.ts'
 import { bucketAt, type Interval, type Period, periodAt, resolutions } from './runBuckets.ts'
+import type { CallDayDoc } from './callDays.ts'
 import { fullerOf, type RunDayDoc, runDayId } from './runDays.ts'
+import { claimsKeptFrom } from './runs.ts'
 import { type RunStatsDoc, runStatsId, type Series, statuses, type Tally } from './runStats.ts'
 
 /** The runs that started in one bucket, or in all of them. */
@@ -33,15 +35,16 @@ export interface RunSeries {
   readonly points: readonly (RunPoint & { readonly time: string })[]
 }
 
-/** The documents of statistics, which are summaries in `runs`. */
+/** The documents of statistics, which are summaries in `runs`, and that of the days that have expired. */
 export interface RunStatsViews {
+  readonly callDays: Pick<Collection<CallDayDoc>, 'get'>
   readonly runStats: Pick<Collection<RunStatsDoc>, 'getMany'>
   readonly runDays: Pick<Collection<RunDayDoc>, 'getMany'>
 }
 
 /** Reads the statistics of a series: a few documents by their ids, whatever the number of runs. */
 export const runSeriesOf = async (
-  { runStats: collection, runDays }: RunStatsViews,
+  { callDays, runStats: collection, runDays }: RunStatsViews,
   { series, interval, fromMs, toMs, run_type }: SeriesQuery,
 ): Promise<RunSeries> => {
   const { bucketMs } = resolutions[interval]
@@ -51,20 +54,28 @@ export const runSeriesOf = async (
   const isCounted = interval === 'day' && series.project_id === undefined
   const dayIdOf = (ms: number): string => runDayId({ env_id: series.env_id, day: isoOf(ms).slice(0, 10) })
   const days = isCounted ? await runDays.getMany(starts.map(dayIdOf)) : new Map<string, RunDayDoc>()
+  const { expired_before: before } = (await callDays.get(series.env_id)) ?? {}
+  const mayEndFrom = before === undefined ? -Infinity : claimsKeptFrom(before)
   const talliesAt = (ms: number): Tally[] => {
     const period = periodAt(interval, ms)
     const doc = docs.get(idOf(period))
     const folded = doc?.period === period.number ? doc.tallies[bucketAt(period, ms)] : undefined
     const types = fullerOf(folded, days.get(dayIdOf(ms)))
-    if (run_type === undefined) return Object.values(types)
-    const tally = types[run_type]
-    return tally ? [tally] : []
+    const wanted = run_type === undefined ? Object.values(types) : [types[run_type]]
+    const tallies = wanted.filter((tally) => tally !== undefined)
+    return ms + bucketMs <= mayEndFrom ? tallies.map(closed) : tallies
   }
   const found = starts.map((ms) => ({ time: isoOf(ms), tallies: talliesAt(ms) }))
   return {
     total: pointOf(found.flatMap(({ tallies }) => tallies)),
     points: found.map(({ time, tallies }) => ({ time, ...pointOf(tallies) })),
   }
+}
+
+/** Runs that were open when their facts expired count as failed, because nothing can end them. */
+const closed = ({ n, d }: Tally): Tally => {
+  const [running = 0, succeeded = 0, failed = 0, cancelled = 0, pending_retry = 0] = n
+  return { n: [0, succeeded, failed + running + pending_retry, cancelled, 0], d }
 }
 
 const pointOf = (tallies: readonly Tally[]): RunPoint => {

@@ -34,6 +34,7 @@ export type RunDoc = {
   readonly parent_run_id: string | null
   readonly replay_of: string | null
   readonly retry_at: string | null
+  /** Empty if no worker ever claimed it. */
   readonly worker_id: string
   /** `worker_id/order` while a worker has the run, else null: recovery finds the runs of dead workers by it. */
   readonly running_on: string | null
@@ -111,44 +112,19 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
   const { event } = recorded
   if (isOf(recorded, 'RunStarted')) {
     const { event } = recorded
-    const { target, worker_id } = event
+    const { worker_id, start_time } = event
     if (doc && event.reclaimed)
-      return { ...doc, worker_id, running_on: runningOn(recorded, doc), claimed_at: event.start_time }
-    const order = orderOf(recorded)
-    const fn = 'ns' in target ? `${target.ns}/${target.var}` : null
-    const isScheduled = event.run_type === 'schedule' && event.replay_of === undefined
-    return {
-      run_id: event.run_id,
-      env_id: envIdOf(recorded),
-      stream_id: event.stream_id,
-      build_id: event.build_id,
-      run_type: event.run_type,
-      status: 'running',
-      start_time: event.start_time,
-      stop_time: null,
-      origin_run_id: event.origin_run_id ?? null,
-      event_id: event.event_id ?? null,
-      project_id: event.project_id,
-      project_name: event.project_name,
-      fn,
-      attempt: event.attempt,
-      parent_run_id: event.parent_run_id ?? null,
-      replay_of: event.replay_of ?? null,
-      retry_at: null,
-      worker_id,
-      running_on: runningOn(recorded, { order }),
-      input_at: event.input_at ?? null,
-      order,
-      requested_at: requestedAt(event),
-      claimed_at: event.start_time,
-      retried_by: null,
-      error_code: null,
-      error_order: null,
-      child_of: event.parent_run_id === undefined ? null : `${event.parent_run_id}/${order}`,
-      of_schedule: isScheduled && fn !== null ? `${event.project_id}/${fn}/${order}` : null,
-    }
+      return { ...doc, worker_id, running_on: runningOn(recorded, doc), claimed_at: start_time }
+    const begun = begunAs(event, recorded, { worker_id, start_time })
+    return { ...begun, running_on: runningOn(recorded, begun) }
   }
-  if (!doc) return null // cancelled before a worker claimed it: it was never a run
+  if (!doc) {
+    // Any other run that ends before a worker claims it was never a run.
+    if ((event.type !== 'RunFailed' && event.type !== 'RunCancelled') || !event.unclaimed) return null
+    const { run_id, stream_id, stop_time } = event
+    const plan = { ...event.unclaimed, run_id, stream_id }
+    return evolveRun(begunAs(plan, recorded, { worker_id: '', start_time: stop_time }), recorded)
+  }
   const running_on = null
   switch (event.type) {
     case 'RunRequested':
@@ -181,6 +157,48 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
   }
 }
 
+/** The document of a run on no worker that begins with this fact. */
+const begunAs = (
+  plan: RunPlan,
+  recorded: Recorded,
+  { worker_id, start_time }: Pick<RunDoc, 'worker_id' | 'start_time'>,
+): RunDoc => {
+  const { target } = plan
+  const order = orderOf(recorded)
+  const fn = 'ns' in target ? `${target.ns}/${target.var}` : null
+  const isScheduled = plan.run_type === 'schedule' && plan.replay_of === undefined
+  return {
+    run_id: plan.run_id,
+    env_id: envIdOf(recorded),
+    stream_id: plan.stream_id,
+    build_id: plan.build_id,
+    run_type: plan.run_type,
+    status: 'running',
+    start_time,
+    stop_time: null,
+    origin_run_id: plan.origin_run_id ?? null,
+    event_id: plan.event_id ?? null,
+    project_id: plan.project_id,
+    project_name: plan.project_name,
+    fn,
+    attempt: plan.attempt,
+    parent_run_id: plan.parent_run_id ?? null,
+    replay_of: plan.replay_of ?? null,
+    retry_at: null,
+    worker_id,
+    running_on: null,
+    input_at: plan.input_at ?? null,
+    order,
+    requested_at: requestedAt(plan, start_time),
+    claimed_at: start_time,
+    retried_by: null,
+    error_code: null,
+    error_order: null,
+    child_of: plan.parent_run_id === undefined ? null : `${plan.parent_run_id}/${order}`,
+    of_schedule: isScheduled && fn !== null ? `${plan.project_id}/${fn}/${order}` : null,
+  }
+}
+
 /**
  * Facts outlive the documents of their day by 36 hours (decision 0054). The rest is for clocks that differ. Without its claim,
  * the stream does not know the run, so nothing can end or retry it.
@@ -191,8 +209,11 @@ const CLAIM_KEPT_MS = 48 * 3600_000
 const mayEnd = ({ status, order, claimed_at }: RunDoc, before: string): boolean => {
   if (status !== 'running' && status !== 'pending_retry') return false
   const stored = Date.parse(order.slice(0, order.indexOf('/')))
-  return !(Math.max(stored, Date.parse(claimed_at)) < Date.parse(before) - CLAIM_KEPT_MS)
+  return !(Math.max(stored, Date.parse(claimed_at)) < claimsKeptFrom(before))
 }
+
+/** No run that a worker claimed before this instant (milliseconds since 1970) can end any more. `before`: the first day that the plan keeps. */
+export const claimsKeptFrom = (before: string): number => Date.parse(before) - CLAIM_KEPT_MS
 
 /** While a file is imported, its runs seem to be in progress: their ends follow in the file, and nobody else may end them. */
 const isImported = ({ metadata }: Recorded): boolean => metadata.imported_at !== undefined
@@ -206,7 +227,7 @@ const runningOn = (
 const LONGEST_WAIT_MS = 366 * 86_400_000
 
 /** Facts of earlier versions have no `requested_at`, and some ids contain no time: then it is the start. */
-const requestedAt = ({ run_id, requested_at, attempt, start_time }: EventOf<'RunStarted'>): string => {
+const requestedAt = ({ run_id, requested_at, attempt }: RunPlan, start_time: string): string => {
   if (requested_at !== undefined) return requested_at
   const [ms, startMs] = [timeOf(run_id), Date.parse(start_time)]
   const isKnown = attempt === 1 && hasTime(run_id) && ms <= startMs && ms > startMs - LONGEST_WAIT_MS

@@ -5,6 +5,7 @@ import type { FairTurns } from '../loops/fairTurns.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Views } from '../projections/views.ts'
 import type { CommandDeps } from '../commands/deps.ts'
+import { type DeletedProject, endRetries } from '../commands/runs/endRetries.ts'
 import { retryRun } from '../commands/runs/retryRun.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
@@ -14,6 +15,8 @@ interface WaitingRun {
   readonly env_id: string
 }
 
+type Command = WaitingRun | DeletedProject
+
 /** A retry that failed for a reason that may pass is tried again after this time. */
 const AGAIN_MS = 60_000
 
@@ -22,11 +25,12 @@ export type RetryInput =
   | { readonly type: 'due'; readonly run: WaitingRun }
   /** The retry could not be requested, because of a defect. */
   | { readonly type: 'failed'; readonly run: WaitingRun }
-  /** The run was retried or cancelled. */
+  /** The run was retried or cancelled, or has failed for good. */
   | { readonly type: 'over'; readonly run_id: string }
+  | { readonly type: 'deleted'; readonly project: DeletedProject }
 
 /** Retries a failed run when its retry is due. */
-export const retryRunsCore: SagaCore<null, RetryInput, WaitingRun> = {
+export const retryRunsCore: SagaCore<null, RetryInput, Command> = {
   initial: null,
   react(state, input, now) {
     switch (input.type) {
@@ -44,6 +48,8 @@ export const retryRunsCore: SagaCore<null, RetryInput, WaitingRun> = {
         return { state, steps: [{ do: 'carryOut', key: input.run.run_id, command: input.run }] }
       case 'over':
         return { state, steps: [{ do: 'drop', key: input.run_id }] }
+      case 'deleted':
+        return { state, steps: [{ do: 'carryOut', key: input.project.project_id, command: input.project }] }
       default:
         return input satisfies never
     }
@@ -51,16 +57,16 @@ export const retryRunsCore: SagaCore<null, RetryInput, WaitingRun> = {
 }
 
 /**
- * Retries failed runs (SPEC.md, Retry behavior). If several nodes try, the decider accepts one. Runs that wait come
+ * Retries failed runs (SPEC.md, Retry behavior), until their project is deleted. If several nodes try, the decider accepts one. Runs that wait come
  * from the read model, and later ones from the log after its position, so retries do not wait until it has caught up.
  */
 export const retryRuns = (
   deps: Pick<CommandDeps, 'aggregates'> & {
     readonly store: Pick<EventStore, 'subscribe'>
-    readonly views: Pick<Views, 'runs' | 'completeTo' | 'directory'>
+    readonly views: Pick<Views, 'runs' | 'completeTo' | 'directory' | 'reach'>
     readonly turns: Pick<FairTurns, 'take'>
   },
-): Saga<null, RetryInput, WaitingRun> => ({
+): Saga<null, RetryInput, Command> => ({
   name: 'retryRuns',
   ...retryRunsCore,
 
@@ -73,13 +79,20 @@ export const retryRuns = (
       const { run_id, stream_id, env_id, retry_at, start_time } = run
       yield { type: 'waits', run: { run_id, stream_id, env_id }, retry_at: retry_at ?? start_time }
     }
-    const types = ['RunFailed', 'RunRetried', 'RunCancelled'] as const
+    const types = ['RunFailed', 'RunRetried', 'RunCancelled', 'ProjectDeleted'] as const
     for await (const { events } of store.subscribe({ after: from, types, signal })) {
       for (const recorded of events) yield* inputsOf(recorded)
     }
   },
 
-  async carryOut({ run_id, stream_id, env_id }) {
+  async carryOut(command) {
+    if ('project_id' in command) {
+      const { env_id, project_id } = command
+      const cause = { env_id, correlation_id: project_id, causation_id: project_id, ...bySystem('retries') }
+      await endRetries(deps, command, { cause })
+      return undefined
+    }
+    const { run_id, stream_id, env_id } = command
     const turn = deps.turns.take(deps.views.directory.orgIdOf(env_id)) // all retries of a former outage are due at once
     if (turn) await turn
     const cause = { env_id, correlation_id: run_id, causation_id: run_id, ...bySystem('retries') }
@@ -87,7 +100,7 @@ export const retryRuns = (
     return undefined
   },
 
-  afterFailure: (run) => ({ type: 'failed', run }),
+  afterFailure: (command) => ('project_id' in command ? undefined : { type: 'failed', run: command }),
 })
 
 const inputsOf = (recorded: Recorded): RetryInput[] => {
@@ -95,8 +108,13 @@ const inputsOf = (recorded: Recorded): RetryInput[] => {
   switch (event.type) {
     case 'RunFailed': {
       const { run_id, stream_id, retry_at } = event
-      if (retry_at === undefined || recorded.metadata.first_at !== undefined) return [] // imported: its retry follows
+      if (recorded.metadata.first_at !== undefined) return [] // imported: its retry follows
+      if (retry_at === undefined) return [{ type: 'over', run_id }]
       return [{ type: 'waits', run: { run_id, stream_id, env_id: envIdOf(recorded) }, retry_at }]
+    }
+    case 'ProjectDeleted': {
+      const { project_id } = event
+      return [{ type: 'deleted', project: { env_id: envIdOf(recorded), project_id, at: recorded.cursor } }]
     }
     case 'RunRetried':
     case 'RunCancelled':

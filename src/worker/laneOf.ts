@@ -8,7 +8,7 @@ import type { Views } from '../projections/views.ts'
 
 type Deps = {
   readonly store: Pick<EventStore, 'head'>
-  readonly views: Pick<Views, 'directory' | 'builds'>
+  readonly views: Pick<Views, 'directory' | 'builds' | 'reach'>
 }
 
 /**
@@ -34,7 +34,12 @@ const hashOf = async ({ store, views }: Deps, env_id: string, plan: RunPlan): Pr
   if (!project) throw new AppError('not_found', `Project ${plan.project_name} no longer exists`)
   for (const build of [project.deployed, project.live])
     if (build?.build_id === plan.build_id) return build.hash
-  const build = await views.builds.get(buildDocId(plan.project_id, plan.build_id))
+  const stored = () => views.builds.get(buildDocId(plan.project_id, plan.build_id))
+  let build = await stored()
+  if (!build) {
+    await views.reach(await store.head(), 'builds') // this node may be behind
+    build = await stored()
+  }
   if (build?.env_id !== env_id) throw new AppError('not_found', `Build ${plan.build_id} no longer exists`)
   return build.hash
 }

@@ -63,7 +63,9 @@ const failedWith = (
   if (!hasBegun && cancel.signal.aborted) return CANCELLED
   if (!hasBegun && isRetryable(error)) return undefined
   const about = { run_id: plan.run_id, signal: cancel.signal, logger }
-  return { status: 'failed', error: failureOf(withoutInside(error, about)) }
+  const found = withoutInside(error, about)
+  // A build, a project or an input that was removed does not return.
+  return { status: 'failed', error: failureOf(found), ...(found.code === 'not_found' && { isFinal: true }) }
 }
 
 const waitForEndOfOutage = async (

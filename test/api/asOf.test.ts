@@ -9,6 +9,7 @@ import { openApi } from '../support/http.ts'
 import { installation } from '../support/installation.ts'
 import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
 import { isRefused, refusal } from './refusal.ts'
 
 type Audited = Static<typeof AuditedFact>
@@ -183,6 +184,54 @@ past('of runs is filtered by the state that they had', async () => {
   for (const filter of ['status=succeeded', 'final=true', 'text=f/add'])
     assert.is((await idsThen(filter)).includes(ended.run_id), filter.startsWith('text'), filter)
   assert.equal(await idsThen(`status=succeeded&stream=${ended.stream_id}`), [])
+})
+
+past('of a list has the total that it had, whatever was created or deleted since', async () => {
+  const run = await call(api, 'f/add', 5, 6)
+  const grow = async (): Promise<Project> => {
+    for (let n = 0; n < 3; n++) await call(api, 'f/add', n, n)
+    await deploy(api, name, { 'f.js': `export const add = (a, b) => a + b // ${newId()}` })
+    const secret = { key: `K_${newId().slice(-12)}`, value: 'a value', description: '' }
+    await api.post(`/projects/${name}/context`, secret)
+    await api.post('/sessions', { permissions: { 'run:*': ['read'] } })
+    await api.post('/service-keys', { permissions: { 'run:*': ['read'] } })
+    await operator.post(`${server.url}/operator/envs/${run.env_id}/api-keys`, { name: 'more' })
+    return api.post<Project>('/projects', { name: `more-${newId().slice(-12)}` })
+  }
+  const lists = [
+    '/projects',
+    '/builds',
+    `/projects/${name}/builds`,
+    `/projects/${name}/context`,
+    '/sessions',
+    '/service-keys',
+    `${server.url}/operator/envs/${run.env_id}/api-keys`,
+    '/runs',
+    '/runs?type=call',
+    '/runs?status=succeeded',
+    '/runs?status=running',
+    '/runs?fn=f%2Fadd',
+    `/runs?project=${project.project_id}`,
+    `/runs?stream=${run.stream_id}`,
+    '/runs?text=add',
+    '/runs?final=true&type=call',
+  ]
+  const totals = (as_of: string | null) =>
+    Promise.all(
+      lists.map(async (path) => {
+        const query = `limit=1${as_of === null ? '' : `&as_of=${as_of}`}`
+        const client = path.startsWith('http') ? operator : api
+        const page = await client.page(`${path}${path.includes('?') ? '&' : '?'}${query}`)
+        return `${path} ${page.pagination.total}`
+      }),
+    )
+  const { project_id } = await grow()
+  const [was, position, time] = [await totals(null), await now(), new Date().toISOString()]
+  await until(() => new Date().toISOString() > time)
+  await grow()
+  await api.remove(`/projects/${project_id}`)
+  assert.not.equal(await totals(null), was)
+  for (const as_of of [position, time]) assert.equal(await totals(as_of), was, as_of)
 })
 
 past('is returned to many requests at once, one after the other', async () => {

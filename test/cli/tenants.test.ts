@@ -127,6 +127,29 @@ envs('creates, shows, lists and deletes an environment', async () => {
   assert.is(await statusOf(key.token), 401)
 })
 
+envs('creates an environment by the name that the other commands accept, and prints it so', async () => {
+  const { org_id } = await json<Org>('orgs', 'create', 'both', '--plan', 'pro')
+  assert.match(
+    (await svc('envs', 'create', 'both/prod')).out,
+    /^Created environment both\/prod \([0-9a-f-]{36}\)\n$/,
+  )
+  const stage = await json<Env>('envs', 'create', org_id, 'stage')
+  assert.equal([stage.org, stage.name], ['both', 'stage'])
+  assert.is((await json<Env>('envs', 'create', `${org_id}/test`)).org, 'both')
+  for (const name of ['prod', 'stage', 'test'])
+    assert.is((await json<Env>('envs', 'show', `both/${name}`)).name, name)
+})
+
+for (const args of [['local'], ['local/a', 'b'], ['local/a/b'], ['local/'], ['/a']])
+  envs(`refuses svc envs create ${args.join(' ')} and says what it expects`, async () => {
+    const { code, err } = await svc('envs', 'create', ...args)
+    const got = args.map((arg) => `"${arg}"`).join(' ')
+    assert.equal(
+      [code, err],
+      [2, `svc: expected ORGANIZATION/NAME, or ORGANIZATION and NAME, of the new environment, got ${got}\n`],
+    )
+  })
+
 const keys = suite('svc keys', { timeoutMs: 60_000 })
 
 keys('creates an API key whose token works, and shows the token once', async () => {

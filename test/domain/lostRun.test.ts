@@ -104,9 +104,10 @@ losing('is cancelled in whichever of its attempts is open', () => {
   const third = derivedIdBeside(next, 'retry')
   const second = { ...plan, run_id: next, attempt: 2, lost: 1, origin_run_id: 'run' }
   const cancelledThere = { ...cancelled, run_id: third, started_revision: 11 }
+  const waiting = { ...second, replaces_lost: true, requested_at: now }
   given(...running, ...lostOnce(plan))
     .when(cancel)
-    .then({ ...cancelled, run_id: next, started_revision: null, was: 'requested' })
+    .then({ ...cancelled, run_id: next, started_revision: null, was: 'requested', unclaimed: waiting })
   const lostTwice = [
     ...running,
     ...lostOnce(plan),

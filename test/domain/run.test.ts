@@ -113,6 +113,16 @@ endings('failure is reported by the worker that claimed the run', () =>
     .when({ ...fail, worker_id: 'other' })
     .then(),
 )
+endings('failure that no later attempt can change is the end in spite of its policy', () =>
+  given(...runningWithRetry)
+    .when({ ...fail, isFinal: true })
+    .then(failed),
+)
+endings('a retry that waits can be abandoned', () =>
+  given(...runningWithRetry, failedForNow)
+    .when({ type: 'AbandonRun', run_id: 'run', error, now })
+    .then(failed),
+)
 endings('cancelling records the earlier status of the run', () => {
   given(...running)
     .when(cancel)
@@ -127,11 +137,21 @@ endings('cancelling records the earlier status of the run', () => {
 endings('cancelling a failed run cancels its next attempt, also one that runs', () => {
   const retry_run_id = derivedIdBeside('run', 'retry')
   const again = { ...requested, run_id: retry_run_id, attempt: 2, origin_run_id: 'run' }
+  const { type: _, ...retryPlan } = again
   const retriedBy = { type: 'RunRetried', run_id: 'run', stream_id: 's', retry_run_id } as const
   const until = [...runningWithRetry, failedForNow, retriedBy, again]
   given(...until)
     .when(cancel)
-    .then({ ...cancelled, run_id: retry_run_id, started_revision: null, was: 'requested' })
+    .then({
+      ...cancelled,
+      run_id: retry_run_id,
+      started_revision: null,
+      was: 'requested',
+      unclaimed: retryPlan,
+    })
+  given(...until)
+    .when({ type: 'AbandonRun', run_id: retry_run_id, error, now })
+    .then({ ...failed, run_id: retry_run_id, started_revision: null, unclaimed: retryPlan })
   given(...until, started({ ...plan, run_id: retry_run_id, attempt: 2 }))
     .when(cancel)
     .then({ ...cancelled, run_id: retry_run_id, started_revision: 7 })

@@ -24,7 +24,11 @@ const seriesIn = (
   interval: Interval = 'minute',
 ): Promise<Found> =>
   runSeriesOf(
-    { runStats: readModels.reader<RunStatsDoc>(runs), runDays: readModels.reader<RunDayDoc>(runs) },
+    {
+      callDays: { get: () => Promise.resolve(null) },
+      runStats: readModels.reader<RunStatsDoc>(runs),
+      runDays: readModels.reader<RunDayDoc>(runs),
+    },
     { series, interval, fromMs: Date.parse(from), toMs: Date.parse(to) },
   )
 

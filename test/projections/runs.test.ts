@@ -101,6 +101,30 @@ for (const [what, facts, expected] of [
 run('that no worker claimed is not listed', () => {
   assert.equal(docsAfter(runs, [{ ...cancelled, started_revision: null, was: 'requested' }]), {})
 })
+run('that retries another one and that no worker claimed ends in its own document', () => {
+  const retry = { ...plan, attempt: 2, origin_run_id: 'first', requested_at: start_time }
+  const { type: _, ...planned } = { ...asked, ...retry }
+  const unclaimed = {
+    ...over,
+    attempt: 2,
+    origin_run_id: 'first',
+    worker_id: '',
+    start_time: stop_time,
+    claimed_at: stop_time,
+  }
+  const never = { started_revision: null, unclaimed: planned } as const
+  for (const [fact, expected] of [
+    [
+      { ...cancelled, ...never, was: 'requested' },
+      { ...unclaimed, status: 'cancelled' },
+    ],
+    [
+      { ...failed, ...never },
+      { ...unclaimed, status: 'failed', ...withError },
+    ],
+  ] as const)
+    assert.equal(docsAfter(runs, [fact]), { run: expected })
+})
 run('of evaluated code has no function', () => {
   assert.is(docsAfter(runs, [{ ...started, target: { code: '1 + 1' } }])['run']?.fn, null)
 })

@@ -51,6 +51,14 @@ rule('a run that was retried or cancelled waits no longer', () => {
     .at(0)
     .then({ do: 'drop', key: 'r' })
 })
+rule('the retries of a deleted project end at once', () => {
+  const project = { env_id: 'env', project_id: 'p', at: '1' }
+  reacting(retryRunsCore)
+    .given(waits)
+    .when({ type: 'deleted', project })
+    .at(0)
+    .then({ do: 'carryOut', key: 'p', command: project })
+})
 rule.run()
 
 const retry = suite<{ node: Node }>('a retry')
@@ -92,6 +100,43 @@ retry('does not start for a cancelled run', async ({ node }) => {
     cause,
   )
   await until(() => alarms.size === 0)
+})
+
+retry('ends at the deletion of its project, and says so', async ({ node }) => {
+  const alarms = saga(node)
+  const { projects } = node.aggregates
+  const [project_id, run] = ['project', await startRun(node, 'w', { attempts: 1, delay: 3_600_000 })]
+  const project = streamOf.project(project_id)
+  await projects.handle(project, { type: 'CreateProject', project_id, name: 'shop' }, cause)
+  await failRun(node, run, 'w', clock.now())
+  await until(() => alarms.size === 1)
+  await projects.handle(project, { type: 'DeleteProject', project_id }, cause)
+  await until(async () => (await node.typesIn(run.stream_id)).length === 6)
+  await until(() => alarms.size === 0)
+  await node.views.settled('runs')
+  const doc = await node.views.runs.get(run.run_id)
+  assert.equal([doc?.status, doc?.retry_at, doc?.retried_by], ['failed', null, null])
+  assert.equal(doc?.error, {
+    code: 'function_not_found',
+    message: 'The project shop was deleted, so the run is not retried',
+    cause: { message: 'broke', code: 'user_error' },
+  })
+})
+
+retry('of another project stays when a project is deleted', async ({ node }) => {
+  const alarms = saga(node)
+  const { projects } = node.aggregates
+  const run = await startRun(node, 'w', { attempts: 1, delay: 3_600_000 })
+  await failRun(node, run, 'w', clock.now())
+  await until(() => alarms.size === 1)
+  const [project_id, marker] = ['another', await startRun(node, 'w', soon)]
+  const project = streamOf.project(project_id)
+  await projects.handle(project, { type: 'CreateProject', project_id, name: 'other' }, cause)
+  await projects.handle(project, { type: 'DeleteProject', project_id }, cause)
+  await failRun(node, marker, 'w', clock.now()) // the saga reads this after the deletion
+  await until(async () => (await node.typesIn(marker.stream_id)).includes('RunRequested'))
+  assert.is((await node.typesIn(run.stream_id)).at(-1), 'RunFailed')
+  assert.is(alarms.size, 1)
 })
 
 retry('starts once, although many nodes wait for it', async ({ node }) => {

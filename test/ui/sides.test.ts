@@ -56,4 +56,24 @@ sides('reads an empty side to its end', async () => {
   assert.equal(comparable('id', read), { past: [], present: [] })
 })
 
+sides('reads on when more than a page was created while it was read', async () => {
+  const created = (from: number, to: number): Resource[] =>
+    Array.from({ length: to - from }, (_, n) => ({
+      id: `r${from + n}`,
+      created_at: timeOf(from + n),
+    })).reverse()
+  const then = created(0, 250)
+  let all = then
+  const growing: PageAt = async (page) => {
+    const read = await pages(all)(page)
+    if (page.offset === 0) all = created(0, 360)
+    return read
+  }
+  const read = await readOn('id', NOTHING_READ, { past: pages(then), present: growing }, 1000)
+  assert.ok(isWhole(read))
+  const { past, present } = comparable('id', read)
+  const same = compare(KIND, past, present).filter(({ difference }) => difference === 'same')
+  assert.is(same.length, then.length)
+})
+
 sides.run()

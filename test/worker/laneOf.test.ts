@@ -34,8 +34,8 @@ const planted = async () => {
   }
   const builds = { ...node.views.builds, get: () => Promise.resolve(doc) }
   const laneIn = (directory: Directory, of: RunPlan = plan) =>
-    laneOf({ store: node.store, views: { directory, builds } }, { env_id, org_id: 'o' }, of)
-  return { node, plan, laneIn, remove: () => deleteProject(node.deps, { project: 'p' }, caller) }
+    laneOf({ store: node.store, views: { ...node.views, directory, builds } }, { env_id, org_id: 'o' }, of)
+  return { node, env_id, doc, plan, laneIn, remove: () => deleteProject(node.deps, { project: 'p' }, caller) }
 }
 
 /** A directory that learns nothing until a reader waits for it. */
@@ -77,6 +77,19 @@ lanes('is found on a node that has not heard of the project', async () => {
     project: (env_id: string, name: string) => (reached ? directory.project(env_id, name) : undefined),
   } as unknown as Directory
   assert.is((await laneIn(unaware)).build_id, plan.build_id)
+  await node.close()
+})
+
+lanes('is found although the read model of the builds is behind', async () => {
+  const { node, env_id, doc, plan } = await planted()
+  const former = { ...plan, build_id: newId() }
+  let reached = false
+  const views = {
+    directory: node.views.directory,
+    builds: { ...node.views.builds, get: () => Promise.resolve(reached ? doc : null) },
+    reach: async () => void (reached = true),
+  }
+  assert.ok(await laneOf({ store: node.store, views }, { env_id, org_id: 'o' }, former))
   await node.close()
 })
 

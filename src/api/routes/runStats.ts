@@ -59,7 +59,7 @@ export const runStatsRoute = route({
     'in each minute, hour or day in UTC, by their present status, with percentiles of their durations. A point without ' +
     `runs has zeros. A reply has at most ${MAX_POINTS} points. Minutes are kept for ` +
     `${resolutions.minute.keptDays} days, hours for ${resolutions.hour.keptDays} days, and days for ever; runs that the ` +
-    'plan keeps no longer still count, except in the series of a function.',
+    'plan keeps no longer still count, except in the series of a function. Of these, one that had not ended counts as failed.',
   tag: 'Runs',
   needs: { type: 'run', action: 'read' },
   query,
@@ -74,7 +74,7 @@ export const runStatsRoute = route({
     }
     const range = rangeOf(interval, parameters)
     const series = seriesOf(views, env_id, parameters)
-    await views.settled('runs')
+    await views.settled('callDays', 'runs')
     const { total, points } = await runSeriesOf(views, { series, interval, ...range, run_type: type })
     return item({ interval, from: isoOf(range.fromMs), to: isoOf(range.toMs), total, points })
   },

@@ -21,12 +21,12 @@ export const endRun = async (
   cause: EnvCause,
 ): Promise<void> => {
   const stream = streamOf.stream(stream_id)
-  const end = async (type: 'FailRun' | 'LoseRun', error: RunError): Promise<void> => {
+  const end = async (type: 'FailRun' | 'LoseRun', error: RunError, isFinal = false): Promise<void> => {
     const ended = { run_id, error, worker_id, now: clock.iso() }
-    const command = type === 'LoseRun' ? { ...ended, type, withProcess: true } : { ...ended, type }
+    const command = type === 'LoseRun' ? { ...ended, type, withProcess: true } : { ...ended, type, isFinal }
     await aggregates.streams.handle(stream, command, cause)
   }
-  if (outcome.status === 'failed') return end('FailRun', outcome.error)
+  if (outcome.status === 'failed') return end('FailRun', outcome.error, outcome.isFinal)
   if (outcome.status === 'lost') return end('LoseRun', outcome.error)
   try {
     const result = await payloads.keep(outcome.result, cause)

@@ -29,7 +29,7 @@ export const explainRun = async (
   const actor = mayReadEvents ? await actorFor(deps, run) : {}
   return {
     why: [
-      `${nameOf(run)} ran as run ${run.run_id}, attempt ${run.attempt}, on build ${run.build_id} of the project ${run.project_name}.`,
+      `${nameOf(run)} ${run.worker_id === '' ? 'waited' : 'ran'} as run ${run.run_id}, attempt ${run.attempt}, on build ${run.build_id} of the project ${run.project_name}.`,
       triggerOf(run, event, actor),
       ...(event ? senderText(event) : []),
       ...(run.replay_of === null ? [] : [`It replays the run ${run.replay_of} with the same input.`]),

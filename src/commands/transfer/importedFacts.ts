@@ -167,18 +167,21 @@ export class ImportedFacts {
       if (typeof id !== 'string' || !isId(id)) throw new Error(`${field}: expected a UUID`)
       if (!this.knows(kind, id)) introduced.push({ kind, id })
     }
-    for (const [field, kind] of Object.entries(FIELDS)) {
-      const id = fields[field]
-      if (id === undefined || own.some(([name]) => name === field)) continue
-      if (this.knows(kind, String(id))) continue
-      if (isCut && EXPIRING.has(kind) && isId(String(id))) introduced.push({ kind, id: String(id) })
-      else throw new Error(`${field}: expected a ${kind} of the file, got ${String(id).slice(0, 60)}`)
-    }
-    const { input_at: input, build_ids: builds } = fields
-    if (input !== undefined) {
-      const id = String(recordOf(input)['stream_id'])
-      if (!isId(id)) throw new Error('input_at: expected the id of a stream')
-      if (!this.knows('stream', id)) introduced.push({ kind: 'stream', id }) // all of it may have expired
+    const { build_ids: builds, unclaimed = {} } = fields
+    for (const named of [fields, recordOf(unclaimed)]) {
+      for (const [field, kind] of Object.entries(FIELDS)) {
+        const id = named[field]
+        if (id === undefined || (named === fields && own.some(([name]) => name === field))) continue
+        if (this.knows(kind, String(id))) continue
+        if (isCut && EXPIRING.has(kind) && isId(String(id))) introduced.push({ kind, id: String(id) })
+        else throw new Error(`${field}: expected a ${kind} of the file, got ${String(id).slice(0, 60)}`)
+      }
+      const { input_at: input } = named
+      if (input !== undefined) {
+        const id = String(recordOf(input)['stream_id'])
+        if (!isId(id)) throw new Error('input_at: expected the id of a stream')
+        if (!this.knows('stream', id)) introduced.push({ kind: 'stream', id }) // all of it may have expired
+      }
     }
     for (const id of Array.isArray(builds) ? builds : [])
       if (!this.knows('build', String(id))) throw new Error('build_ids: expected builds of the file')

@@ -1,20 +1,17 @@
 import type { Page } from '../../client/index.ts'
+import { allPages, type PageQuery } from '../../client/lists.ts'
 
-/** The service returns no longer page. */
-const PAGE = 100
 /** Requests that are sent together. */
 const TOGETHER = 6
 
-/** Reads a list to its end, page by page. */
+/** Reads a list to its end, page by page, no item twice. */
 export const readAll = async <T>(
-  pageAt: (page: { readonly limit: number; readonly offset: number }) => Promise<Page<T>>,
+  pageAt: (page: PageQuery) => Promise<Page<T>>,
+  idOf: (item: T) => string,
 ): Promise<readonly T[]> => {
   const found: T[] = []
-  for (let offset = 0; ; offset += PAGE) {
-    const { data, pagination } = await pageAt({ limit: PAGE, offset })
-    found.push(...data)
-    if (!pagination.has_more) return found
-  }
+  for await (const item of allPages(pageAt, idOf)) found.push(item)
+  return found
 }
 
 /** Calls `act` for each item, some at a time. Rejects with the first failure; calls in progress then continue. */

@@ -256,6 +256,36 @@ expiry('count as before when the log has lost their facts and the read models ar
   await rebuilt.close()
 })
 
+expiry('count as failed when their facts expire before they end, also in a rebuild', async () => {
+  const { env_id } = await planted('free')
+  await startRun(env_id, true)
+  const run_id = await startRun(env_id, false)
+  await views.settled('runs')
+  const { stream_id = '' } = (await views.runs.get(run_id)) ?? {}
+  const counts = async ({ views }: Pick<typeof node, 'views'>) => {
+    await views.settled()
+    const series = { series: { env_id }, interval: 'day', ...dayOf(today) } as const
+    const { total, points } = await runSeriesOf(views, series)
+    for (const { running, failed } of points) assert.equal([running, failed], [total.running, total.failed])
+    return [total.total_runs, total.succeeded, total.running, total.failed]
+  }
+  assert.equal(await counts(node), [2, 1, 1, 0])
+  await expireCalls(deps, { now: dayIn(KEPT_DAYS + 1) })
+  assert.equal(await counts(node), [2, 1, 1, 0], 'the run may still end')
+  await expireCalls(deps, { now: dayIn(KEPT_DAYS + 4) })
+  assert.equal(await counts(node), [2, 1, 0, 1])
+  assert.is(await views.runs.get(run_id), null)
+  const early = await openViewsAnew()
+  assert.equal(await counts(early), [2, 1, 0, 1])
+  await early.close()
+  await node.store.expire(streamOf.stream(stream_id), 0)
+  await until(() => node.store.isExpired(streamOf.stream(stream_id)))
+  await node.store.scavenge?.()
+  const late = await openViewsAnew()
+  assert.equal(await counts(late), [2, 1, 0, 1])
+  await late.close()
+})
+
 expiry(
   'of a deleted environment count as usage of their month when the log has lost their facts',
   async () => {

@@ -258,6 +258,23 @@ cancelling('reaches the attempt that replaced a lost one, and happens once', asy
   )
 })
 
+cancelling(
+  'leaves the document of a retry that no worker had claimed, which the failed run names',
+  async () => {
+    const plan = await claimed()
+    const lost: Outcome = { status: 'lost', error: { code: 'worker_lost', message: 'lost' } }
+    await endRun(deps, { plan, outcome: lost, worker_id }, env.caller.cause)
+    await cancelRun(deps, plan.run_id, env.caller.cause)
+    await node.views.settled('runs')
+    const failed = await node.views.runs.get(plan.run_id)
+    const retry = await node.views.runs.get(failed?.retried_by ?? '')
+    assert.equal(
+      [retry?.status, retry?.attempt, retry?.origin_run_id, retry?.fn, retry?.env_id],
+      ['cancelled', 2, plan.run_id, failed?.fn, env.env_id],
+    )
+  },
+)
+
 cancelling('reaches the run of a call that a worker handles at the same time', async () => {
   const { stream_id } = await publish('nothing')
   const { run_id, published } = await calledBy(stream_id)

@@ -172,6 +172,31 @@ export const attacksOnExpired = (aged: Aged, theirs: Theirs): Attacks => ({
     const ids = { run_id, stream_id, target: { ns: 'a', var: 'b' }, attempt: 1 }
     first['event'] = { type: 'RunRequested', ...ids, ...plan, input_at }
   },
+  ...Object.fromEntries(
+    [
+      ['project', { project_id: theirs.project_id }],
+      ['build', { build_id: theirs.build_id }],
+      ['input', { input_at: { stream_id: theirs.stream_id, revision: 1 } }],
+    ].map(([what, named]) => [
+      `an unclaimed retry with the ${String(what)} of another`,
+      (all: Entry[]) => {
+        const first = firstOf(aged.cut, all)
+        const { stream_id, run_id } = first['event'] as { stream_id: string; run_id: string }
+        const ids = { run_id, stream_id, run_type: 'call' }
+        const { project_id, build_id } = aged
+        const target = { ns: 'a', var: 'b' }
+        const own = { ...ids, project_id, build_id, project_name: 'old', target, attempt: 2 }
+        first['event'] = {
+          type: 'RunCancelled',
+          ...ids,
+          was: 'requested',
+          started_revision: null,
+          stop_time: new Date(0).toISOString(),
+          unclaimed: { ...own, ...(named as object) },
+        }
+      },
+    ]),
+  ),
   'a build with fewer bytes than its zip': (all) => (eventOf(all, 'BuildUploaded')['size'] = 0),
   'more expired facts than fit': (all) => (firstOf(aged.cut, all)['revision'] = 10_000_001),
   'a revision that is no number': (all) => (firstOf(aged.cut, all)['revision'] = 1e300),

@@ -49,7 +49,7 @@ const movesOf = (event: DomainEvent): Moves | null => {
       return { from: ['running'], to: 'succeeded' }
     case 'RunFailed':
       return event.retry_at === undefined
-        ? { from: ['running', 'requested', 'returned'], to: 'failed' }
+        ? { from: ['running', 'requested', 'returned', 'pending_retry'], to: 'failed' }
         : { from: ['running'], to: 'pending_retry' }
     case 'RunRetried':
       return { from: ['pending_retry'], to: 'failed' }
@@ -95,7 +95,7 @@ export const runStoriesOf = (
       plan,
       fn: 'ns' in plan.target ? `${plan.target.ns}/${plan.target.var}` : null,
       facts,
-      start: known?.start ?? (event.type === 'RunStarted' ? fact : null),
+      start: known?.start ?? (isListedFrom(event) ? fact : null),
       state: moves.to,
       error: event.type === 'RunFailed' ? event.error : (known?.error ?? null),
       retry_run_id: event.type === 'RunRetried' ? event.retry_run_id : (known?.retry_run_id ?? null),
@@ -105,6 +105,10 @@ export const runStoriesOf = (
     if (isOpen(state)) findings.push(findingOf('stuck', `Run ${run_id} is still ${state}`, facts))
   return { stories, findings }
 }
+
+/** Whether a run is listed from this fact on: its claim, or the end of a retry without one. */
+const isListedFrom = (event: DomainEvent): boolean =>
+  event.type === 'RunStarted' || ('unclaimed' in event && event.unclaimed !== undefined)
 
 const planIn = (event: DomainEvent): Plan | undefined =>
   event.type === 'RunStarted' || event.type === 'RunRequested' ? event : undefined

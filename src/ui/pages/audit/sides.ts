@@ -7,6 +7,8 @@ const PAGE = 100
 /** What was read of a list as it was at one time, the newest first. */
 interface Side {
   readonly items: ReadonlyMap<string, Resource>
+  /** The place of the next page. What was created meanwhile is in front, and repeats others. */
+  readonly offset: number
   /** The length of the list. */
   readonly total: number
   /** When the oldest resource that was read was created. Empty: everything was read. */
@@ -19,19 +21,20 @@ export interface Sides {
   readonly present: Side
 }
 
-const UNREAD: Side = { items: new Map(), total: 0, horizon: '9999' }
+const UNREAD: Side = { items: new Map(), offset: 0, total: 0, horizon: '9999' }
 
 export const NOTHING_READ: Sides = { past: UNREAD, present: UNREAD }
 
 /** Reads one page of a list. */
 export type PageAt = (page: { readonly limit: number; readonly offset: number }) => Promise<Page<Resource>>
 
-const further = async (id: string, { items }: Side, pageAt: PageAt): Promise<Side> => {
-  const { data, pagination } = await pageAt({ limit: PAGE, offset: items.size })
+const further = async (id: string, { items, offset }: Side, pageAt: PageAt): Promise<Side> => {
+  const { data, pagination } = await pageAt({ limit: PAGE, offset })
   const all = new Map([...items, ...data.map((one) => [String(one[id]), one] as const)])
   const last = data.at(-1)
   return {
     items: all,
+    offset: offset + data.length,
     total: pagination.total,
     horizon: last && pagination.has_more ? createdAt(last) : '',
   }

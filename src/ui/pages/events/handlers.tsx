@@ -31,8 +31,9 @@ export interface LoadedHandlers extends Loaded<readonly Handler[]> {
 const handlersOf = async ({ project_id, name }: Project, signal: AbortSignal): Promise<Handler[]> => {
   const path = { project: project_id }
   try {
-    const found = await readAll((query) =>
-      api.request('GET /v1/projects/{project}/event-handlers', { path, query, signal }),
+    const found = await readAll(
+      (query) => api.request('GET /v1/projects/{project}/event-handlers', { path, query, signal }),
+      ({ event_handler_id }) => event_handler_id,
     )
     return found.map(({ event_type, ns, var: variable }) => ({
       event_type,
@@ -54,7 +55,10 @@ export const useHandlers = (): LoadedHandlers => {
   const progress = useSignal<Progress | null>(null)
   const loaded = useLoaded(async (signal): Promise<readonly Handler[]> => {
     if (unread()) return []
-    const projects = await readAll((query) => api.request('GET /v1/projects', { query, signal }))
+    const projects = await readAll(
+      (query) => api.request('GET /v1/projects', { query, signal }),
+      ({ project_id }) => project_id,
+    )
     const handlers: Handler[] = []
     let read = 0
     progress.value = { read, of: projects.length }
