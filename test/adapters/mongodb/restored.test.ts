@@ -1,27 +1,12 @@
-import type { MongoClient } from 'mongodb'
 import * as assert from 'uvu/assert'
 import { isAppError } from '../../../src/errors.ts'
 import type { Collection } from '../../../src/ports/readModels.ts'
+import { dumped } from '../../support/dumped.ts'
 import { engineUrl } from '../../support/engines.ts'
 import { type Context, inEnv, opened, refused, spec } from '../../support/mongoReadModels.ts'
 import { notHere } from '../../support/notHere.ts'
 import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
-
-/** Copies the documents and checkpoints of a database. Returns a function that restores them. */
-const dumped = async (client: MongoClient): Promise<() => Promise<void>> => {
-  const db = client.db()
-  const names = (await db.listCollections().toArray()).map(({ name }) => name)
-  const copies = await Promise.all(
-    names.map(async (name) => [name, await db.collection(name).find().toArray()] as const),
-  )
-  return async () => {
-    for (const [name, documents] of copies) {
-      await db.collection(name).deleteMany({})
-      if (documents.length > 0) await db.collection(name).insertMany(documents)
-    }
-  }
-}
 
 const written = (n: number) => [{ id: 'a', doc: { env: 'x', at: `${n}` }, cursor: `${n}` }]
 
