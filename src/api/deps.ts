@@ -26,6 +26,7 @@ export interface ApiDeps extends CommandDeps {
   readonly readModels: {
     status(): Promise<readonly ReadModelStatus[]>
     rebuild(names: readonly string[], options: { readonly verify: boolean }): Promise<void>
+    cancelRebuild(names: readonly string[]): Promise<void>
   }
   readonly authenticator: Authenticator
   /** The requests of each address without a valid credential. */

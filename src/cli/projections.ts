@@ -144,4 +144,26 @@ export const projectionCommands: readonly CliCommand[] = [
       return { json: rows, text, failed }
     },
   }),
+  command({
+    group: 'projections',
+    name: 'cancel',
+    summary: 'cancel the rebuilds of read models',
+    description:
+      'Ends rebuilds that wait or work, for example for room on the disk. Their new documents are removed, and the former ones ' +
+      'are served. A rebuild that already replaces the documents is completed. Waits until the rebuilds have ended. The ' +
+      'rebuild after an upgrade begins again at the next start.',
+    arguments: { name: { description: 'the read models; all of them if none is named', count: 'any' } },
+    options: { 'no-wait': { description: 'return when the end is requested' } },
+    examples: ['svc projections cancel runs', 'svc projections cancel'],
+    async run({ args, options, operator, table, signal }) {
+      const service = operator()
+      await service.request('POST', `${PATH}/cancel`, { body: { names: args.name } })
+      let rows = await statusOf(service, args.name)
+      while (rows.some(isRebuilding) && !options['no-wait']) {
+        await delay(LOOK_MS, undefined, { signal })
+        rows = await statusOf(service, args.name)
+      }
+      return { json: rows, text: tableOf(rows, table) }
+    },
+  }),
 ]

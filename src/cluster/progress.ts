@@ -25,6 +25,8 @@ export class ProgressReporter {
   readonly #moved = new Map<string, Cursor>()
   /** The cursors of positions that were removed, by the name of the read model. */
   readonly #removed = new Map<string, Cursor>()
+  /** The positions that were written last. */
+  readonly #written = new Map<string, Cursor>()
   #wake: (() => void) | undefined
 
   constructor(readModels: ReadModels, hints: Hints) {
@@ -37,6 +39,17 @@ export class ProgressReporter {
     return (await this.#readModels.reader<ProgressDoc>(progress).get(name)) !== null
   }
 
+  /** The read models whose stored positions are before those that this node has stored: they were restored from a backup. */
+  async lost(): Promise<readonly string[]> {
+    const names = [...this.#written.keys()]
+    const stored = await this.#readModels.reader<ProgressDoc>(progress).getMany(names)
+    const isLost = (name: string) =>
+      (stored.get(name)?.position ?? START) < (this.#written.get(name) ?? START)
+    const lost = names.filter(isLost)
+    for (const name of lost) this.#removed.delete(name) // it is learned again before the next write
+    return lost
+  }
+
   /**
    * Removes the position of a read model that is new or about to be dropped. Otherwise, one that is built again would pass
    * for complete.
@@ -46,6 +59,7 @@ export class ProgressReporter {
     const stored = (await collection.stored([name])).get(name)
     this.#moved.delete(name)
     this.#removed.delete(name)
+    this.#written.delete(name)
     if (stored?.doc) await collection.write([{ id: name, doc: null, cursor: after(stored.cursor) }], START)
   }
 
@@ -67,7 +81,11 @@ export class ProgressReporter {
         return { id, doc: { position }, cursor: position > removed ? position : after(removed) }
       })
       if (writes.length > 0) await collection.write(writes, START)
-      for (const [id, position] of moved) if (this.#moved.get(id) === position) this.#moved.delete(id)
+      for (const [id, position] of moved) {
+        if (this.#moved.get(id) !== position) continue
+        this.#moved.delete(id)
+        this.#written.set(id, position)
+      }
       const pauseMs = this.#hints.connected ? STORE_BESIDE_HINTS_MS : STORE_MS
       await delay(pauseMs, undefined, { signal }).catch(() => {})
     }

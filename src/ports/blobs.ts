@@ -80,6 +80,8 @@ export interface Uploads {
    * are dropped. A refusal leaves the upload unchanged.
    */
   completeUpload(key: string, uploadId: string, parts: readonly UploadedPart[]): Promise<BlobInfo>
+  /** The parts that the upload has, of each number the one that was stored last. */
+  listParts(key: string, uploadId: string): AsyncIterable<UploadedPart>
   /** Removes the upload and its parts. Aborting an unknown upload is not an error. */
   abortUpload(key: string, uploadId: string): Promise<void>
   /** Every upload in progress, so that a sweep can abort abandoned ones. */

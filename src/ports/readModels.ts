@@ -151,7 +151,8 @@ export interface Apart {
 export interface ReadModels {
   /**
    * Reads the given version and no other. A version that was never written is empty. Fails for ever if the version was
-   * dropped after the first read: its documents are gone, or incomplete.
+   * dropped after the first read: its documents are gone, or incomplete. On a server, documents that were restored from a backup
+   * are refused with `unavailable` until they contain again what this process has seen, so they are never served as current.
    */
   reader<D extends Doc>(spec: CollectionSpec): Collection<D>
   /** Rejects if the version was created with other indexes. */

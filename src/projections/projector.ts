@@ -199,6 +199,7 @@ export class Projector {
     this.#position = position
     this.#stored = position
     let unstored = 0
+    let hasArrived = false
     onBegun()
     const pages = this.#log.subscribe({ after: this.#position, types: this.#projection.handles, signal })
     const batches = this.#gathered(
@@ -206,14 +207,15 @@ export class Projector {
       this.#options.pages ?? (collection.isRemote ? PAGES_FOR_SERVER : PAGES),
     )
     for await (const { events, cursor, caughtUp } of collection.isRemote ? readAhead(batches) : batches) {
-      const catchesUp: boolean = caughtUp && !this.#hasCaughtUp
-      if (writer.concern(events) || ++unstored >= IDLE_BATCHES || catchesUp) {
+      const arrives: boolean = caughtUp && !hasArrived // also after a restore, so that no earlier checkpoint stays newer
+      if (writer.concern(events) || ++unstored >= IDLE_BATCHES || arrives) {
         await writer.store(events, { reached: this.#position, cursor, onStored })
         unstored = 0
       }
       if (caughtUp) this.#wholeAt = clock.monotonic()
-      this.#hasCaughtUp ||= catchesUp // P3
-      if (catchesUp || this.#position < cursor) this.#move(cursor)
+      hasArrived ||= caughtUp
+      this.#hasCaughtUp ||= caughtUp // P3
+      if (arrives || this.#position < cursor) this.#move(cursor)
       if (!caughtUp || this.#waiting.size > 0) continue
       await this.#linger(signal)
       await slices.take()

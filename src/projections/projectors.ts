@@ -40,7 +40,7 @@ export class Projectors implements Progress {
   readonly #engines: { readonly readModels: ReadModels; readonly store: EventStore }
   readonly #projections: readonly Projection[]
   readonly #projectors: ReadonlyMap<string, Projector>
-  readonly #restoredLookMs: number | undefined
+  readonly #restores: Pick<Parameters<typeof watchRestored>[0], 'lostReports' | 'lookMs'>
   #isRunning = false
   /** Rejects when a thread that fills a read model finds a fact which this build cannot read. */
   readonly #readable = Promise.withResolvers<never>()
@@ -55,6 +55,7 @@ export class Projectors implements Progress {
     onGivenUp = () => {},
     projections = allProjections,
     restoredLookMs,
+    lostReports,
     ...options
   }: {
     readModels: ReadModels
@@ -63,12 +64,14 @@ export class Projectors implements Progress {
     projections?: readonly Projection[]
     /** Pauses between looks for read models that were restored, milliseconds. */
     restoredLookMs?: number
+    /** The read models whose reported positions were restored. */
+    lostReports?: () => Promise<readonly string[]>
   } & Omit<Background, 'signal'> &
     Partial<ProjectorOptions>) {
     this.#background = { logger, onGivenUp }
     this.#engines = { readModels, store }
     this.#projections = projections
-    this.#restoredLookMs = restoredLookMs
+    this.#restores = { lookMs: restoredLookMs, ...(lostReports && { lostReports }) }
     this.reads = new SharedReads(store)
     this.#readable.promise.catch(() => {}) // the watch over the catalogue reports it
     const onUnreadable = (reason: string) =>
@@ -141,7 +144,7 @@ export class Projectors implements Progress {
     }
     const again = (name: string) => this.pausing(name, async () => {})
     const watchRestores = (until: AbortSignal) =>
-      watchRestored({ ...restored, again, lookMs: this.#restoredLookMs }, until)
+      watchRestored({ ...restored, ...this.#restores, again }, until)
     running.push(keepGoing('The watch over restored read models', watchRestores, background))
     const onBegun = this.reads.expect()
     const watch = (until: AbortSignal) => this.#watch(until, onBegun).finally(onBegun)

@@ -18,7 +18,7 @@ export interface ReadModelStatus {
   readonly behind: number | null
   readonly documents: number
   /** The rebuild that was requested last. */
-  readonly rebuild: (Omit<RebuildDoc, 'lacking'> & { readonly behind: number | null }) | null
+  readonly rebuild: (Omit<RebuildDoc, 'lacking' | 'cancelled'> & { readonly behind: number | null }) | null
 }
 
 interface Deps {
@@ -60,19 +60,37 @@ export const readModelStatus = async ({ readModels, store, progress }: Deps): Pr
 }
 
 const rebuildOf = (
-  { lacking: _, ...doc }: RebuildDoc,
+  { lacking: _, cancelled = false, ...doc }: RebuildDoc,
   behind: number | null,
-): ReadModelStatus['rebuild'] => ({ ...doc, behind })
+): ReadModelStatus['rebuild'] => ({ ...doc, error: doc.error ?? waitOf(doc.state, cancelled), behind })
+
+/** Why a rebuild has not begun or ended: a node that projects does both within a second. */
+const waitOf = (state: RebuildDoc['state'], cancelled: boolean): string | null => {
+  if (isOver({ state })) return null
+  if (cancelled) return 'it is being cancelled by a node with the role projector'
+  return state === 'waiting' ? 'it waits for a node with the role projector' : null
+}
+
+/** Gives up the rebuilds of the named read models, or all. Rejects with `conflict` if there is none, and with `not_found`. */
+export const cancelRebuild = async (readModels: ReadModels, names: readonly string[]): Promise<void> => {
+  const requests = await Rebuilds.open(readModels)
+  let isFound = false
+  for (const projection of wantedOf(names)) isFound = (await requests.cancel(nameOf(projection))) || isFound
+  if (!isFound)
+    throw new AppError('conflict', 'No rebuild of these read models is in progress: see svc projections list')
+}
 
 /** Requests rebuilds of the named read models; of all if no name is given. Rejects with `not_found` for an unknown name. */
 export const requestRebuild = async (
   readModels: ReadModels,
   { names, verify }: { readonly names: readonly string[]; readonly verify: boolean },
 ): Promise<void> => {
-  const wanted = names.length === 0 ? allProjections : names.map(projectionNamed)
   const requests = await Rebuilds.open(readModels)
-  for (const projection of new Set(wanted)) await requests.request(nameOf(projection), { verify })
+  for (const projection of wantedOf(names)) await requests.request(nameOf(projection), { verify })
 }
+
+const wantedOf = (names: readonly string[]): ReadonlySet<Projection> =>
+  new Set(names.length === 0 ? allProjections : names.map(projectionNamed))
 
 const projectionNamed = (name: string): Projection => {
   const found = allProjections.find((each) => each.name === name || nameOf(each) === name)

@@ -89,6 +89,7 @@ const rebuild = async (
   }
   const work: Work = { rebuilds, requested, projection, onBegun }
   try {
+    if (isCancelled(requested)) throw new Error(CANCELLED)
     if (await begins(deps, work)) await replaceDocuments(deps, work, signal)
   } catch (error) {
     if (signal.aborted || isRetryable(error)) throw error
@@ -96,6 +97,12 @@ const rebuild = async (
     await rebuilds.change(name, { state: 'failed', error: messageOf(error) })
   }
 }
+
+/** The error of a rebuild that an operator has given up. */
+const CANCELLED = 'It was cancelled'
+
+/** One that replaces the documents may have done so in part: it is completed. */
+const isCancelled = ({ cancelled, state }: RebuildDoc): boolean => cancelled === true && state !== 'replacing'
 
 const drop = (readModels: ReadModels, projection: Projection): Promise<void> =>
   readModels.drop(projection, () => Promise.resolve(true))
@@ -249,7 +256,7 @@ const build = async (
     if (!verify || differences !== null) return null
     await rebuilds.change(name, { state: 'comparing' })
     const both = new Comparison(await readModels.writer(projection), await readModels.writer(shadow))
-    await both.run(signal)
+    await both.run(until)
     return both
   }
 
@@ -257,6 +264,8 @@ const build = async (
     let reported: Pick<RebuildDoc, 'position' | 'error'> | undefined
     let isWaiting = false
     while (!until.aborted) {
+      const requested = await rebuilds.get(name).catch(() => null)
+      if (requested && isCancelled(requested)) failed.reject(new Error(CANCELLED))
       const now = { position: projector.builtTo, error: room?.lacking ?? null }
       if (now.error !== null && !isWaiting)
         background.logger.warn(`The rebuild of ${name} waits, and the former documents are served`, {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { clock } from '../clock.ts'
+import { AppError } from '../errors.ts'
 import { type Cursor, START } from '../events/event.ts'
 import { countOf, cursorAt } from '../ports/counterCursors.ts'
 import type { CollectionSpec, ReadModels, Stored, WritableCollection } from '../ports/readModels.ts'
@@ -27,6 +28,8 @@ export type RebuildDoc = {
   readonly differences: number | null
   readonly first_differences: readonly Difference[]
   readonly error: string | null
+  /** An operator has given it up. The node that works on it, or would begin it, ends it. */
+  readonly cancelled?: boolean
   /** While the new documents take their place: the facts that they lack, because a crash leaves no other record. */
   readonly lacking?: readonly SkippedFactDoc[]
 }
@@ -34,7 +37,11 @@ export type RebuildDoc = {
 /** Stored with the read models, so that the node that projects finds a request of any node, also after a crash. */
 export const rebuilds: CollectionSpec = { name: 'rebuilds', version: 1, indexes: [] }
 
-export const isOver = ({ state }: RebuildDoc): boolean => state === 'done' || state === 'failed'
+export const isOver = ({ state }: Pick<RebuildDoc, 'state'>): boolean =>
+  state === 'done' || state === 'failed'
+
+const cancelling = (name: string): AppError =>
+  new AppError('conflict', `The rebuild of ${name} is being cancelled: repeat the request when it has ended`)
 
 interface Request {
   readonly verify: boolean
@@ -70,6 +77,7 @@ export class Rebuilds {
    */
   async request(name: string, { verify, from_version = null }: Request): Promise<void> {
     await this.#update(name, (known) => {
+      if (known?.cancelled && !isOver(known)) throw cancelling(name)
       if (known && !isOver(known)) return verify && !known.verify ? { ...known, verify } : null
       return {
         name,
@@ -84,6 +92,16 @@ export class Rebuilds {
         error: null,
       }
     })
+  }
+
+  /** Gives up a rebuild that has not ended. Resolves with whether there is one. */
+  async cancel(name: string): Promise<boolean> {
+    let isFound = false
+    await this.#update(name, (known) => {
+      isFound = known !== null && !isOver(known)
+      return known && isFound && !known.cancelled ? { ...known, cancelled: true } : null
+    })
+    return isFound
   }
 
   /**

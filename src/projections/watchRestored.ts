@@ -19,6 +19,8 @@ interface Deps {
   readonly projectors: readonly Projected[]
   /** Lets a projector begin again at the stored checkpoint. */
   readonly again: (name: string) => Promise<void>
+  /** The read models whose stored positions, which nodes read, were restored. */
+  readonly lostReports?: () => Promise<readonly string[]>
   readonly logger: Pick<Logger, 'warn'>
   readonly lookMs?: number | undefined
 }
@@ -26,10 +28,11 @@ interface Deps {
 /**
  * Notices read models that were restored from a backup while their projectors run: a checkpoint never decreases otherwise. The
  * projector would continue behind the facts that the restored documents lack, and they would be missing for ever (I8). A
- * projector that writes before the next look is refused by the read models on a server.
+ * projector that writes before the next look is refused by the read models on a server. One that begins again reports its
+ * position when it has reached the end of the log. Without that, a new node would wait until the log grows.
  */
 export const watchRestored = async (
-  { readModels, projectors, again, logger, lookMs = LOOK_MS }: Deps,
+  { readModels, projectors, again, lostReports = () => Promise.resolve([]), logger, lookMs = LOOK_MS }: Deps,
   signal: AbortSignal,
 ): Promise<void> => {
   while (!signal.aborted) {
@@ -37,24 +40,26 @@ export const watchRestored = async (
     for (const projected of projectors) {
       const { name, projection, stored } = projected
       if (stored === START || signal.aborted) continue
-      const checkpoint = await checkpointOf(readModels, projection)
-      if (checkpoint === undefined || checkpoint >= stored) continue
+      const checkpoint = await answered(readModels.reader(projection).checkpoint())
+      if (checkpoint === undefined || (checkpoint ?? START) >= stored) continue
       logger.warn(`The read model ${name} was restored from a backup and is brought up to date`, {
-        from: checkpoint,
+        from: checkpoint ?? START,
         before: stored,
       })
+      await again(name)
+    }
+    for (const name of (await answered(lostReports())) ?? []) {
+      if (signal.aborted) return
+      logger.warn(`The position of the read model ${name} was restored from a backup and is reported again`)
       await again(name)
     }
   }
 }
 
 /** Undefined while the engine does not answer: the projector reports that, and the next look asks again. */
-const checkpointOf = async (
-  readModels: Deps['readModels'],
-  projection: CollectionSpec,
-): Promise<Cursor | undefined> => {
+const answered = async <T>(answer: Promise<T>): Promise<T | undefined> => {
   try {
-    return (await readModels.reader(projection).checkpoint()) ?? START
+    return await answer
   } catch (error) {
     if (isRetryable(error)) return undefined
     throw error

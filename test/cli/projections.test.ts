@@ -138,6 +138,38 @@ projections('rebuild --verify fails if nothing was compared, and says what to do
   )
 })
 
+projections('cancel is refused without a rebuild, and names what to look at', async () => {
+  const { code, err } = await cli(['projections', 'cancel', 'runs'], { env })
+  assert.is(code, 1)
+  assert.match(err, /No rebuild of these read models is in progress: see svc projections list/)
+})
+
+projections('cancel waits for the end', async () => {
+  const row = (rebuild: object) => ({ name: 'runs', version: 1, behind: 0, documents: 1, rebuild })
+  const waiting = row({ state: 'building', behind: 5, from_version: null, error: 'it is being cancelled' })
+  const over = row({ state: 'failed', behind: 0, from_version: null, error: 'It was cancelled' })
+  const replies = [[waiting], [waiting], [over]].map((data) => JSON.stringify({ data }))
+  const asked: string[] = []
+  await answering(
+    (request, response) => {
+      asked.push(`${request.method} ${request.url}`)
+      response.end(replies.shift())
+    },
+    async (SVC_URL) => {
+      const { code, out } = await cli(['projections', 'cancel', 'runs'], {
+        env: { SVC_URL, SVC_OPERATOR_TOKEN: 'x'.repeat(32) },
+      })
+      assert.is(code, 0)
+      assert.match(out, /failed: It was cancelled/)
+    },
+  )
+  assert.equal(asked, [
+    'POST /operator/projections/cancel',
+    'GET /operator/projections',
+    'GET /operator/projections',
+  ])
+})
+
 projections('rebuild says how its end is found when the service goes away', async () => {
   const rebuild = { state: 'running', behind: 5, from_version: null }
   const runs = { name: 'runs', version: 1, state: 'rebuilding', behind: 0, documents: 1, rebuild }

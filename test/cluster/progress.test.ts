@@ -3,11 +3,14 @@ import * as assert from 'uvu/assert'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
 import { ProgressReader, ProgressReporter } from '../../src/cluster/progress.ts'
+import { silent } from '../../src/logger.ts'
 import type { Hints } from '../../src/ports/hints.ts'
 import type { ReadModels } from '../../src/ports/readModels.ts'
 import { Projector } from '../../src/projections/projector.ts'
+import { Projectors } from '../../src/projections/projectors.ts'
 import { any, life, newEvents } from '../projections/projectedNames.ts'
 import { held, NAME } from '../projections/rebuildHarness.ts'
+import { restorable } from '../support/restorable.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -122,6 +125,45 @@ reports('are those of a complete read model, also if one of its name was reporte
   await Promise.all([running, projecting])
   await store.close()
   await readModels.close()
+})
+
+reports('are stored again when only they were restored from a backup', async () => {
+  const store = openEventStore({ dir: tempDir() })
+  await store.append('p', newEvents(life('p', 1)), 'none')
+  const reached = async (readModels: ReadModels) => {
+    const { signal } = new AbortController()
+    await new ProgressReader({ readModels, hints: noHints }, signal).reach(NAME, await store.head(), signal)
+  }
+  const projecting = (readModels: ReadModels) => {
+    const stopping = new AbortController()
+    const reporter = new ProgressReporter(readModels, noHints)
+    const projectors = new Projectors({
+      readModels,
+      store,
+      projections: [any],
+      logger: silent,
+      restoredLookMs: 5,
+      onNew: (name) => reporter.forget(name),
+      onMoved: (name, position) => reporter.moved(name, position),
+      wasComplete: (name) => reporter.hasReported(name),
+      lostReports: () => reporter.lost(),
+    })
+    const running = [reporter.run(stopping.signal), projectors.run(stopping.signal)]
+    return () => (stopping.abort(), Promise.all(running))
+  }
+  const [backup, first] = [openReadModels({ dir: tempDir() }), openReadModels({ dir: tempDir() })]
+  const stopCopying = projecting(backup)
+  await reached(backup)
+  await stopCopying()
+  const { readModels, restore } = restorable(first)
+  const stop = projecting(readModels)
+  await reached(readModels)
+  await store.append('s', newEvents([{ type: 'StreamCreated', stream_id: 's' }]), 'none')
+  await reached(readModels)
+  restore(backup)
+  await reached(readModels) // by a new node, while the log does not grow
+  await stop()
+  for (const each of [store, first, backup]) await each.close()
 })
 
 reports.run()

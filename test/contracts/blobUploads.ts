@@ -61,6 +61,20 @@ export const uploadsContract = (name: string, open: () => Promise<OpenUploads>):
     assert.ok((await read(blobs, key)).equals(expected))
   })
 
+  uploads('lists the parts that it has, of each number the last one', async ({ blobs }) => {
+    const key = `${newId()}/a`
+    const id = await blobs.createUpload(key)
+    const listed = async () =>
+      (await Array.fromAsync(blobs.listParts(key, id))).sort((a, b) => a.part_number - b.part_number)
+    assert.equal(await listed(), [])
+    const last = await put(blobs, key, id, 10, Buffer.from('the end'))
+    await put(blobs, key, id, 2, Buffer.from('replaced'))
+    const replacing = await put(blobs, key, id, 2, bytesOf(1))
+    assert.equal(await listed(), [replacing, last])
+    await blobs.completeUpload(key, id, [replacing, last])
+    await refusal('not_found', Array.fromAsync(blobs.listParts(key, id)))
+  })
+
   uploads('an incomplete upload cannot be read, and earlier content stays', async ({ blobs }) => {
     const [fresh, old] = [newId(), newId()]
     await blobs.put(old, Buffer.from('old'))

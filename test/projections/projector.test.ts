@@ -245,4 +245,18 @@ projector(
   },
 )
 
+projector(
+  'a projector that continues complete documents stores the end of the log that it has reached',
+  async ({ store, readModels, run }) => {
+    const { cursor } = await store.append('p', newEvents(life('p', 1)), 'none')
+    await (await readModels.writer(any)).write([], cursor)
+    for (let n = 0; n < 3; n++)
+      await store.append(`s${n}`, newEvents([{ type: 'StreamCreated', stream_id: 's' }]), 'none')
+    const next = new Projector(any, { readModels, store, wasComplete: () => Promise.resolve(true) })
+    void run(next)
+    const head = await store.head()
+    await until(async () => (await readModels.reader(any).checkpoint()) === head)
+  },
+)
+
 projector.run()

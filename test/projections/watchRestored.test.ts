@@ -2,42 +2,14 @@ import * as assert from 'uvu/assert'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
 import { openLogger } from '../../src/logger.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
-import type { CollectionSpec, ReadModels, WritableCollection } from '../../src/ports/readModels.ts'
+import type { ReadModels } from '../../src/ports/readModels.ts'
 import { Projectors } from '../../src/projections/projectors.ts'
+import { restorable } from '../support/restorable.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { any, dump, life, type NameDoc, newEvents, names, projecting } from './projectedNames.ts'
 
 const watch = projecting('the watch over restored read models')
-
-/** A database whose content is replaced while it is used, as by a restore. */
-const restorable = (first: ReadModels) => {
-  let now = first
-  const writer = async (spec: CollectionSpec): Promise<WritableCollection> => {
-    const { wantsChanges } = await now.writer(spec)
-    const on = () => now.writer(spec)
-    return {
-      ...now.reader(spec),
-      get: async (id) => (await on()).get(id),
-      checkpoint: async () => (await on()).checkpoint(),
-      stored: async (ids) => (await on()).stored(ids),
-      entries: async function* () {
-        yield* (await on()).entries()
-      },
-      write: async (...args) => (await on()).write(...args),
-      forgetRemovals: async (upTo) => (await on()).forgetRemovals(upTo),
-      ...(wantsChanges !== undefined && { wantsChanges }),
-    }
-  }
-  const readModels = new Proxy(first, {
-    get(_, name) {
-      if (name === 'writer') return writer
-      const value: unknown = Reflect.get(now, name, now)
-      return typeof value === 'function' ? value.bind(now) : value
-    },
-  })
-  return { readModels, restore: (copy: ReadModels) => (now = copy) }
-}
 
 const projectorsOf = (readModels: ReadModels, store: EventStore, printed: string[] = []) =>
   new Projectors({

@@ -50,6 +50,7 @@ export const buildBlobs = (): Blobs & { gets: number; add(build: ZippedBuild): v
     createUpload: unused,
     putPart: unused,
     completeUpload: unused,
+    listParts: unlisted,
     abortUpload: unused,
     listUploads: unlisted,
     close: async () => {},

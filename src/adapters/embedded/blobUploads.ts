@@ -106,6 +106,14 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
       return completions.run(uploadId, () => joinParts(key, uploadId, parts))
     },
 
+    async *listParts(key, uploadId) {
+      const folder = await folderOf(key, uploadId)
+      for (const name of (await missingAsNull(readdir(folder))) ?? []) {
+        const [, number, etag = ''] = /^(\d+)-([0-9a-f]{64})$/.exec(name) ?? []
+        if (number !== undefined) yield { part_number: Number(number), etag }
+      }
+    },
+
     async abortUpload(key, uploadId) {
       const { key: own } = (await aboutOf(uploads, uploadId)) ?? { key: checkedKey(key) }
       if (own === checkedKey(key) && UPLOAD_ID.test(uploadId)) await removeUpload(uploadId) // also a damaged one

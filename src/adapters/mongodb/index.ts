@@ -53,6 +53,7 @@ export const openMongoReadModels = async ({ url }: Options): Promise<ReadModels>
 /** How a collection reads a version: with or without a proof that it exists. */
 interface Source {
   readonly read: <T>(work: (version: StoredVersion) => Promise<T>) => Promise<T>
+  readonly checkpoint: () => Promise<Cursor | null>
   readonly docs: () => AsyncIterable<Doc>
 }
 
@@ -76,6 +77,7 @@ class MongoReadModels implements ReadModels {
     const versionOf = this.#versionsBy(spec)
     return this.#collection<D>(spec, {
       read: (work) => this.#presence.read(spec, (row) => work(versionOf(row))),
+      checkpoint: () => this.#presence.readState(spec, () => this.#registry.checkpoint(spec)),
       docs: () => this.#presence.scan(spec, (row) => versionOf(row).docs()),
     })
   }
@@ -92,7 +94,11 @@ class MongoReadModels implements ReadModels {
     const stored = sameIndexes(made.spec.indexes, spec.indexes) ? spec : made.spec
     const version = new StoredVersion(this.#server, this.#registry, stored, made.claimed) // it remembers what this writer has read
     return {
-      ...this.#collection<D>(spec, { read: (work) => work(version), docs: () => version.docs() }),
+      ...this.#collection<D>(spec, {
+        read: (work) => work(version),
+        checkpoint: () => version.checkpoint(),
+        docs: () => version.docs(),
+      }),
       stored: async (ids) => this.#open(() => version.stored(ids) as Promise<Map<string, Stored<D>>>),
       entries: async function* () {
         open()
@@ -107,6 +113,7 @@ class MongoReadModels implements ReadModels {
   }
 
   async versions(): Promise<readonly Version[]> {
+    await this.#open(() => this.#presence.look())
     return this.#open(() => versionsIn(this.#server.db))
   }
 
@@ -146,7 +153,7 @@ class MongoReadModels implements ReadModels {
     await this.#connection.close()
   }
 
-  #collection<D extends Doc>(spec: CollectionSpec, { read, docs }: Source): Collection<D> {
+  #collection<D extends Doc>(spec: CollectionSpec, { read, checkpoint, docs }: Source): Collection<D> {
     const on = async <T>(work: (version: StoredVersion) => Promise<T>): Promise<T> =>
       this.#open(() => read(work))
     const open = () => this.#refuseClosed()
@@ -165,7 +172,7 @@ class MongoReadModels implements ReadModels {
         open()
         for await (const doc of docs()) yield doc as D
       },
-      checkpoint: () => on((version) => version.checkpoint()),
+      checkpoint: async () => this.#open(checkpoint),
       count: () => on((version) => version.count()),
     }
   }

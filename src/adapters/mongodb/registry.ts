@@ -140,6 +140,10 @@ export class Registry {
     return ask(() => this.#versions.findOne({ _id: collectionName(version) }))
   }
 
+  rows(): Promise<VersionRow[]> {
+    return ask(() => this.#versions.find().toArray())
+  }
+
   async checkpoint(version: Version): Promise<Cursor | null> {
     return (await this.row(version))?.checkpoint ?? null
   }
@@ -235,7 +239,7 @@ export class Registry {
   /** Drops the collections of all versions. */
   async dropAll(): Promise<void> {
     await ask(() => this.#pointers.deleteMany({}))
-    for (const { _id } of await ask(() => this.#versions.find().toArray())) {
+    for (const { _id } of await this.rows()) {
       await dropCollection(this.#database.db, `${_id}${COUNTS}`)
       await dropCollection(this.#database.db, _id)
       await ask(() => this.#versions.deleteOne({ _id }))

@@ -35,7 +35,7 @@ export class StoredVersion {
   readonly #envelopeOf
   readonly #envelopes: Envelopes
   readonly #counts: Counts
-  /** The newest checkpoint that this writer has stored. The next write continues only if the server still has it. */
+  /** The newest checkpoint that this writer has stored or found. The next write continues only if the server still has it. */
   #advanced: Cursor | null = null
 
   readonly #claimed: string | undefined
@@ -139,8 +139,14 @@ export class StoredVersion {
     return ask(() => this.#documents.countDocuments(present))
   }
 
-  checkpoint(): Promise<Cursor | null> {
-    return this.#registry.checkpoint(this.spec)
+  async checkpoint(): Promise<Cursor | null> {
+    const found = await this.#registry.checkpoint(this.spec)
+    if (found !== null) this.#reached(found)
+    return found
+  }
+
+  #reached(checkpoint: Cursor): void {
+    if (checkpoint > (this.#advanced ?? START)) this.#advanced = checkpoint
   }
 
   /**
@@ -156,7 +162,7 @@ export class StoredVersion {
     await this.#put(newestOf(writes), refuseLate)
     const expected = { known: this.#advanced, claimed: this.#claimed }
     await this.#registry.advance(this.spec, checkpoint, expected)
-    if (checkpoint > (this.#advanced ?? START)) this.#advanced = checkpoint
+    this.#reached(checkpoint)
   }
 
   /** A document that was written again since is kept. */

@@ -13,7 +13,7 @@ export const probeRedis = async (url: string): Promise<Probed> => {
   try {
     await connection.open(address.place)
     if (!connection.ready)
-      throw new AppError('unavailable', `SVC_REDIS: ${address.place} does not answer (${reason})`)
+      throw new AppError('unavailable', `SVC_REDIS: ${address.place} is unavailable: ${reason}`)
     const [seconds = 0, microseconds = 0] = (await answerOf(REPLY_MS, connection.redis.time())).map(Number)
     return { place: address.place, clock: { time: seconds * 1000 + microseconds / 1000, resolutionMs: 1 } }
   } finally {

@@ -117,6 +117,10 @@ class S3Blobs implements Blobs {
     return this.#asking(this.#multipart.completeUpload(key, uploadId, parts))
   }
 
+  listParts(key: string, uploadId: string): AsyncIterable<UploadedPart> {
+    return this.#named(this.#multipart.listParts(key, uploadId))
+  }
+
   abortUpload(key: string, uploadId: string): Promise<void> {
     return this.#asking(this.#multipart.abortUpload(key, uploadId))
   }

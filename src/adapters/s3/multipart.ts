@@ -61,6 +61,21 @@ export class Multipart {
     return { key, size: found.size }
   }
 
+  async *listParts(key: string, uploadId: string): AsyncGenerator<UploadedPart> {
+    let after: Record<string, string> = {}
+    for (;;) {
+      const query = { uploadId: checkedId(uploadId), ...after }
+      const xml = await this.#client.control('GET', query, { key: checkedKey(key), root: 'ListPartsResult' })
+      for (const part of elementsOf(xml, 'Part'))
+        yield {
+          part_number: Number(required(part, 'PartNumber')),
+          etag: required(part, 'ETag').replaceAll('"', ''),
+        }
+      if (required(xml, 'IsTruncated') !== 'true') return
+      after = { 'part-number-marker': required(xml, 'NextPartNumberMarker') }
+    }
+  }
+
   async abortUpload(key: string, uploadId: string): Promise<void> {
     try {
       const query = { uploadId: checkedId(uploadId) }

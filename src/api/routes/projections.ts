@@ -4,6 +4,10 @@ import { ReadModelStatus } from '../schemas.ts'
 
 const tag = 'Operator'
 
+const Names = Type.Optional(
+  Type.Array(Type.String({ minLength: 1 }), { description: 'Read models; all if absent or empty' }),
+)
+
 export const projectionRoutes = [
   operatorRoute({
     tag,
@@ -27,9 +31,7 @@ export const projectionRoutes = [
       'Requests never see a gap. A rebuild continues after a restart. With `verify`, all documents are compared first.',
     body: Type.Object(
       {
-        names: Type.Optional(
-          Type.Array(Type.String({ minLength: 1 }), { description: 'Read models; all if absent or empty' }),
-        ),
+        names: Names,
         verify: Type.Optional(Type.Boolean({ description: 'Report documents that differ' })),
       },
       { additionalProperties: false },
@@ -39,6 +41,25 @@ export const projectionRoutes = [
     reply: { kind: 'item', status: 202, schema: Type.Array(ReadModelStatus) },
     handle: async ({ deps, body }) => {
       await deps.readModels.rebuild(body.names ?? [], { verify: body.verify ?? false })
+      return item(await deps.readModels.status(), 202)
+    },
+  }),
+
+  operatorRoute({
+    tag,
+    method: 'POST',
+    path: '/operator/projections/cancel',
+    operationId: 'cancelRebuilds',
+    summary: 'Cancel the rebuilds of read models',
+    description:
+      'A rebuild that waits or works ends as failed within a second. Its new documents are removed, and the former ones are ' +
+      'served. One that already replaces the documents is completed.',
+    body: Type.Object({ names: Names }, { additionalProperties: false }),
+    example: { names: ['runs'] },
+    errors: ['not_found', 'conflict'],
+    reply: { kind: 'item', status: 202, schema: Type.Array(ReadModelStatus) },
+    handle: async ({ deps, body }) => {
+      await deps.readModels.cancelRebuild(body.names ?? [])
       return item(await deps.readModels.status(), 202)
     },
   }),

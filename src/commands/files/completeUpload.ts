@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
+import { clock } from '../../clock.ts'
 import type { FileQuota } from '../../content/fileQuota.ts'
-import { assembled, partsUpTo, revisionsOfSize } from '../../domain/upload.ts'
+import { type Arrival, assembled, partsUpTo, revisionsOfSize } from '../../domain/upload.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import type { File } from '../../events/file.ts'
@@ -14,7 +15,14 @@ import type { WriteRights } from './demandWrite.ts'
 import { discardContent } from './discardContent.ts'
 import { fileAt } from './fileAt.ts'
 import { fileOfContent } from './fileOfContent.ts'
-import { type KnownUpload, noUpload, uploadFor, type UploadRef, uploadState } from './uploadFor.ts'
+import {
+  type KnownUpload,
+  noUpload,
+  pendingUpload,
+  uploadFor,
+  type UploadRef,
+  uploadState,
+} from './uploadFor.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quotas: FileQuota }
 
@@ -33,7 +41,10 @@ export const completeUpload = async (
   if (known.status !== 'pending') return storeJoined(deps, known, cause, { rights })
   let isFirst = false
   try {
-    const joined = await joinParts(deps, env_id, known)
+    const joined = await joinParts(deps, env_id, known).catch(async (error: unknown) => {
+      if (!isAppError(error, 'bad_request') || !(await recordStored(deps, known, cause))) throw error
+      return joinParts(deps, env_id, await pendingUpload(deps, env_id, ref))
+    })
     const stream = streamOf.upload(known.upload.upload_id)
     const { events } = await deps.aggregates.uploads.handle(stream, { type: 'JoinParts', ...joined }, cause)
     isFirst = events.length > 0
@@ -98,6 +109,31 @@ const joinParts = async (
     if (now.status !== 'pending') throw noUpload(upload_id)
     return joinedBefore(now, content.size)
   }
+}
+
+/**
+ * Two parts of one number that are sent at the same time may be stored in one order, and their facts in the other. The stored
+ * ones are recorded once more, so that they are the last. Resolves with whether `known` had others.
+ */
+const recordStored = async (
+  { aggregates, blobs, store }: Pick<Deps, 'aggregates' | 'blobs' | 'store'>,
+  known: KnownUpload,
+  cause: EnvCause,
+): Promise<boolean> => {
+  const { upload_id, key, blob_upload_id } = known.upload
+  const now = await pendingUpload({ aggregates, store }, cause.env_id, { upload_id })
+  let hadOthers = false
+  for await (const { part_number, etag } of blobs.listParts(key, blob_upload_id)) {
+    if (known.parts.get(part_number)?.blob_etag === etag) continue
+    const isStored = ({ part }: Arrival) => part.part_number === part_number && part.blob_etag === etag
+    const part = now.arrivals.findLast(isStored)?.part
+    if (!part) continue // its fact follows: it is being sent
+    hadOthers = true
+    if (now.parts.get(part_number)?.blob_etag === etag) continue
+    const command = { type: 'AddPart', part, now: clock.iso() } as const
+    await aggregates.uploads.handle(streamOf.upload(upload_id), command, cause)
+  }
+  return hadOthers
 }
 
 /** Finds the parts that an earlier attempt joined, although later ones may have arrived since. */

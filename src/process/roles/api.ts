@@ -15,7 +15,7 @@ import { useServiceKey } from '../../commands/credentials/useServiceKey.ts'
 import { Offers } from '../../cluster/offers.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
 import { checkNode } from '../checkNode.ts'
-import { readModelStatus, requestRebuild } from '../../projections/readModelStatus.ts'
+import { cancelRebuild, readModelStatus, requestRebuild } from '../../projections/readModelStatus.ts'
 import { openIdempotency } from './idempotency.ts'
 import type { Node } from './node.ts'
 
@@ -75,6 +75,7 @@ export const createApi = (node: Node, { engineStates, ...given }: Given): Api =>
     readModels: {
       status: () => readModelStatus(node),
       rebuild: (names, options) => requestRebuild(node.readModels, { names, ...options }),
+      cancelRebuild: (names) => cancelRebuild(node.readModels, names),
     },
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory, turns: node.turns }),
     authenticator,

@@ -74,6 +74,7 @@ export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
     onNew: forget,
     onMoved: (name, position) => reporter.moved(name, position),
     wasComplete: (name) => reporter.hasReported(name),
+    lostReports: () => reporter.lost(),
   })
   hints.on('wanted', (name) => projectors.hurry(name))
   void keepGoing('The report of the positions of the read models', (until) => reporter.run(until), deps)

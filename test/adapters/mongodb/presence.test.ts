@@ -26,4 +26,16 @@ presence('is proved again after the machine was suspended', async () => {
   }
 })
 
+presence('is proved by a row that is older than the newest one', async () => {
+  const registry = {
+    row: () => Promise.resolve({ ...made, checkpoint: '1' }),
+    rows: () => Promise.resolve([{ ...made, checkpoint: '2' }]),
+  }
+  const there = new Presence(registry as unknown as Registry)
+  const read = () => there.read(spec, () => Promise.resolve('documents'))
+  assert.is(await read(), 'documents')
+  await there.look()
+  assert.is(await read(), 'documents')
+})
+
 presence.run()

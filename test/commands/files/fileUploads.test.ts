@@ -117,6 +117,36 @@ uploads('that was cancelled while its parts were joined leaves the file as it wa
   assert.is(await node.blobs.head((await uploadKeys(upload_id)).key), null)
 })
 
+uploads(
+  'contains the later of two parts of one number, also if their facts are in the other order',
+  async () => {
+    const { upload_id, path } = await begin()
+    const [stored, continued] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const blobs: Blobs = {
+      ...node.blobs,
+      async putPart(...args) {
+        const part = await node.blobs.putPart(...args)
+        stored.resolve()
+        await continued.promise
+        return part
+      },
+    }
+    const content = Readable.from([Buffer.from('first')])
+    const first = putPart({ ...deps, blobs }, { upload_id, part_number: 1, size: 5, content }, cause)
+    await stored.promise
+    const { etag } = await put(upload_id, 1, 'the second')
+    continued.resolve()
+    await first
+    const file = await completeUpload(deps, { upload_id }, cause)
+    assert.is(file.size, 10)
+    assert.is(await contentAt(path), 'the second')
+    assert.equal(await completeUpload(deps, { upload_id }, cause), file)
+    const other = await begin()
+    assert.is((await put(other.upload_id, 1, 'the second')).etag, etag)
+    assert.is((await completeUpload(deps, { upload_id: other.upload_id }, cause)).etag, file.etag)
+  },
+)
+
 uploads('cannot be cancelled once its parts are joined', async () => {
   const { upload_id, path } = await begin()
   await put(upload_id, 1, 'content')
