@@ -5,6 +5,7 @@ import { readVariable } from '../../../src/commands/context/readVariable.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
 import { isAppError } from '../../../src/errors.ts'
+import { MAX_JSON_DEPTH } from '../../../src/events/rawJson.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
 import { TransferKey } from '../../../src/secrets/transferKey.ts'
@@ -229,6 +230,18 @@ transfer('keeps the revisions of a stream whose beginning has expired, and sets 
     moved.map(({ id, revision }) => [id, revision]),
   )
   assert.ok(again.facts > 0)
+})
+
+transfer('contains values as deep as those that a function may return and send', async () => {
+  const tenant = await plantEnv(source, 'deep')
+  let nested: unknown = 1
+  for (let level = 0; level < MAX_JSON_DEPTH; level++) nested = [nested]
+  const sent = { event_type: 'sent', event_data: nested, source: 'function' }
+  const { event } = await publishEvent(source.deps, sent, tenant.caller)
+  await handle(source, { event })
+  await importInto(target, await exported(tenant))
+  const [, stored] = await Array.fromAsync(target.deps.store.read(streamOf.stream(event.stream_id)))
+  assert.equal(stored?.event, (await Array.fromAsync(source.deps.store.read(stored?.stream ?? '')))[1]?.event)
 })
 
 transfer('by two operators at once is the same as one import', async () => {
