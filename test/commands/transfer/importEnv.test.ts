@@ -3,6 +3,8 @@ import * as assert from 'uvu/assert'
 import { clock } from '../../../src/clock.ts'
 import { readVariable } from '../../../src/commands/context/readVariable.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { changeOrg } from '../../../src/commands/orgs/changeOrg.ts'
+import { findOrg } from '../../../src/commands/orgs/findTenant.ts'
 import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
 import { isAppError } from '../../../src/errors.ts'
 import { MAX_JSON_DEPTH } from '../../../src/events/rawJson.ts'
@@ -242,6 +244,16 @@ transfer('contains values as deep as those that a function may return and send',
   await importInto(target, await exported(tenant))
   const [, stored] = await Array.fromAsync(target.deps.store.read(streamOf.stream(event.stream_id)))
   assert.equal(stored?.event, (await Array.fromAsync(source.deps.store.read(stored?.stream ?? '')))[1]?.event)
+})
+
+transfer('keeps the longest name that an organization may have', async () => {
+  const tenant = await plantEnv(source, 'named')
+  const org_name = '😀'.repeat(200)
+  await changeOrg(source.deps, { org: 'named', name: org_name }, cause)
+  await source.views.settled()
+  await importInto(target, await exported(tenant))
+  await target.views.settled()
+  assert.is((await findOrg(target.deps, 'named')).name, org_name)
 })
 
 transfer('by two operators at once is the same as one import', async () => {
