@@ -134,5 +134,6 @@ const tokensOf = (connection: unknown): ReadonlySet<string> =>
     String(connection ?? '')
       .toLowerCase()
       .split(',')
-      .map((token) => token.trim()),
+      .map((token) => token.trim())
+      .filter((token) => token !== ''),
   )

@@ -153,6 +153,7 @@ answering('may allow pages of other origins to read it', async () => {
 for (const [what, headers, message, more] of [
   ['a line break', { 'X-A': 'a\r\nSet-Cookie: b' }, /"x-a" has a character that no header can have/],
   ['text beyond Latin-1', { 'X-A': 'filename=报告.pdf' }, /"x-a" has a character that no header can have/],
+  ['an empty name', { '': 'x' }, /"" is not a header/],
   ['a name that is none', { 'bad name': 'x' }, /"bad name" is not a header/],
   ['an object', { 'X-A': { b: 1 } }, /expected text in "x-a", got object/],
   ['null', { 'X-A': null }, /expected text in "x-a", got null/],
