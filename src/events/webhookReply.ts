@@ -100,6 +100,9 @@ export const headersToSend = (headers: object = {}): ReplyHeaders | string => {
   for (const [name, value] of entries) {
     if (named.has(name) || OURS.has(name) || PROXY_COMMANDS.test(name)) continue
     const given: readonly unknown[] = Array.isArray(value) ? value : [value]
+    if (given.length === 0) continue
+    if (name === 'content-type' && given.length > 1)
+      return `headers: expected one value in "${name}", got ${given.length}`
     lines += given.length // each value is a line with the name
     if (lines > MAX_HEADERS) return TOO_MANY
     for (const each of given) {
@@ -131,5 +134,6 @@ const tokensOf = (connection: unknown): ReadonlySet<string> =>
     String(connection ?? '')
       .toLowerCase()
       .split(',')
-      .map((token) => token.trim()),
+      .map((token) => token.trim())
+      .filter((token) => token !== ''),
   )

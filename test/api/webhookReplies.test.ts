@@ -153,6 +153,7 @@ answering('may allow pages of other origins to read it', async () => {
 for (const [what, headers, message, more] of [
   ['a line break', { 'X-A': 'a\r\nSet-Cookie: b' }, /"x-a" has a character that no header can have/],
   ['text beyond Latin-1', { 'X-A': 'filename=报告.pdf' }, /"x-a" has a character that no header can have/],
+  ['an empty name', { '': 'x' }, /"" is not a header/],
   ['a name that is none', { 'bad name': 'x' }, /"bad name" is not a header/],
   ['an object', { 'X-A': { b: 1 } }, /expected text in "x-a", got object/],
   ['null', { 'X-A': null }, /expected text in "x-a", got null/],
@@ -162,6 +163,11 @@ for (const [what, headers, message, more] of [
   ['more than 16 KiB', { 'X-A': 'x'.repeat(16 << 10) }, /16384 bytes/],
   ['a long name with many values', { [`X-${'a'.repeat(200)}`]: Array(90).fill('') }, /16384 bytes/],
   ['more than 100 values of one name', { 'X-A': Array(101).fill('') }, /at most 100/],
+  [
+    'two types',
+    { 'Content-Type': ['text/html', 'text/plain'] },
+    /expected one value in "content-type", got 2/,
+  ],
 ] as const) {
   answering(`with ${what} in its headers fails the run`, async () => {
     const {
@@ -203,6 +209,15 @@ export const objects = fn({ webhook: { service: 's', path: '/objects' } }, () =>
     assert.is(headers.get('x-none'), null)
   },
 )
+
+answering('may have a list with one type, and leaves a header with an empty list out', async () => {
+  const type = 'application/feed+json'
+  const sent = await reply({ status: 200, headers: { 'Content-Type': [type], 'X-A': [] }, body: 'text' })
+  assert.equal([sent.status, sent.headers.get('content-type'), sent.json], [200, type, 'text'])
+  assert.is(sent.headers.get('x-a'), null)
+  const untyped = await reply({ status: 200, headers: { 'Content-Type': [] }, body: 'text' })
+  assert.equal([untyped.status, untyped.json], [200, 'text'])
+})
 
 answering('to a function that fails is 500 with the id of its run, and is not retried', async () => {
   const { status, json, text } = await callHook(urlOf('throws'))

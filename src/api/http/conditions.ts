@@ -50,7 +50,7 @@ export interface Range {
  * server may ignore, and `'none'` if the range is outside the content.
  */
 export const rangeOf = (header: string, size: number): Range | 'none' | null => {
-  const [, first = '', last = ''] = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/i.exec(header) ?? []
+  const [, first = '', last = ''] = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header) ?? []
   if (first === '' && last === '') return null
   if (first === '') {
     const length = Math.min(Number(last), size)

@@ -52,9 +52,10 @@ const receivePart = async (ask: Ask<{ upload_id: string; part_number: string }>)
   const { upload_id } = params
   const { env_id } = caller.cause
   await pendingUpload(deps, env_id, { upload_id })
-  const part_number = /^\d{1,6}$/.test(params.part_number) ? Number(params.part_number) : 0
+  const { part_number: written } = params
+  const part_number = /^\d{1,6}$/.test(written) ? Number(written) : NaN
   const announced = announcedBytes(ctx)
-  checkPart({ part_number, size: announced ?? 0 })
+  checkPart({ part_number, size: announced ?? 0, written })
   const part = { upload_id, part_number, content: incoming(ctx.req) }
   if (announced !== null) {
     sendContinue(ctx)

@@ -16,11 +16,23 @@ import { pendingUpload, type UploadRef } from './uploadFor.ts'
 
 /** SPEC.md, Limits. */
 export const MAX_PART_BYTES = 256 << 20
+/** Characters of a wrong number in a message. */
+const MAX_SHOWN = 40
+
+interface PartToCheck {
+  readonly part_number: number
+  readonly size: number
+  /** The number as the client wrote it. */
+  readonly written?: string
+}
 
 /** Throws `bad_request` or `payload_too_large` for a part that is invalid in every upload. */
-export const checkPart = ({ part_number, size }: { part_number: number; size: number }): void => {
+export const checkPart = ({ part_number, size, written = String(part_number) }: PartToCheck): void => {
   if (!Number.isInteger(part_number) || part_number < 1 || part_number > MAX_PARTS)
-    throw new AppError('bad_request', `part_number: expected 1 to ${MAX_PARTS}, got ${part_number}`)
+    throw new AppError(
+      'bad_request',
+      `part_number: expected 1 to ${MAX_PARTS}, got ${written.slice(0, MAX_SHOWN)}`,
+    )
   if (size > MAX_PART_BYTES)
     throw new AppError('payload_too_large', `body: expected at most ${MAX_PART_BYTES} bytes, got ${size}`)
 }

@@ -43,7 +43,7 @@ export async function* followStream(
   const stream = streamOf.stream(start.stream_id)
   const isWanted = ({ project_id, project_name }: Project): boolean =>
     project === undefined || project === project_id || project === project_name
-  const activityOf = activities(deps, isWanted, project === undefined)
+  const activityOf = activities(deps, { isWanted, wantsAll: project === undefined, after: start.after })
   let revision = start.after
   let mayBeComplete = start.mayBeComplete
   let isReported = true
@@ -82,10 +82,24 @@ export async function* followStream(
   }
 }
 
-/** Returns a function that maps the facts of a stream, in order, to activities; null for a fact without one. */
-const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAll: boolean) => {
+interface Wanted {
+  readonly isWanted: (project: Project) => boolean
+  readonly wantsAll: boolean
+  /** The revision of the last fact that the reader has. */
+  readonly after: number
+}
+
+/** Returns a function that maps the facts of a stream after a revision, in order, to activities; null for a fact without one. */
+const activities = (deps: Deps, { isWanted, wantsAll, after }: Wanted) => {
   /** Started runs without an end so far. */
   const open = new Map<string, RunDoc>()
+  let knowsEarlier = false
+  /** A run that started before the reader's first fact. The state of the stream lacks its plan once it has ended. */
+  const startedEarlier = async (stream: string, run_id: string): Promise<RunDoc | undefined> => {
+    if (!knowsEarlier) for (const run of await openAt(deps, stream, after)) open.set(run.run_id, run)
+    knowsEarlier = true
+    return open.get(run_id)
+  }
   return async (recorded: Recorded): Promise<Activity | null> => {
     const { event, revision, stream } = recorded
     switch (event.type) {
@@ -100,7 +114,7 @@ const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAl
         const { run_id, data_type } = event
         if (!wantsAll) {
           const planned = () => deps.aggregates.streams.read(stream, ({ runs }) => runs.get(run_id)?.plan)
-          const run = open.get(run_id) ?? (await planned())
+          const run = open.get(run_id) ?? (await planned()) ?? (await startedEarlier(stream, run_id))
           if (!run || !isWanted(run)) return null
         }
         return {
@@ -128,6 +142,20 @@ const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAl
 }
 
 const ENDINGS = { RunSucceeded: 'succeeded', RunFailed: 'failed', RunCancelled: 'cancelled' } as const
+
+/** Reads the runs of a stream that had started at a revision, and not ended. */
+const openAt = async ({ store }: Deps, stream: string, revision: number): Promise<Iterable<RunDoc>> => {
+  const open = new Map<string, RunDoc>()
+  for await (const recorded of store.read(stream)) {
+    const { event } = recorded
+    if (recorded.revision > revision) break
+    if (event.type === 'RunStarted' && !event.reclaimed) {
+      const run = evolveRun(null, recorded)
+      if (run) open.set(run.run_id, run)
+    } else if (event.type in ENDINGS && 'run_id' in event) open.delete(event.run_id)
+  }
+  return open.values()
+}
 
 /** Reads the ending run from the log when its start is before the reader's first fact. */
 const startedAt = async (

@@ -8,6 +8,9 @@ import { checkLabel } from '../orgs/label.ts'
 import { EXPORT } from './exportEnv.ts'
 import type { TransferRecord } from './records.ts'
 
+/** UTF-16 units of a text: the name of an organization has up to 200 characters, each with one or two. */
+const MAX_TEXT = 400
+
 /** The first record of a file: the environment in it. */
 export interface Header {
   readonly env_id: string
@@ -38,8 +41,8 @@ export const headerOf = (line: TransferRecord['line']): Header => {
       'The file is damaged in its first line: copy it again, or export the environment again',
     )
   const text = (name: string, value: unknown = line[name]): string => {
-    if (typeof value === 'string' && value.length > 0 && value.length <= 300) return value
-    throw new AppError('bad_request', `${name}: expected 1 to 300 characters`)
+    if (typeof value === 'string' && value.length > 0 && value.length <= MAX_TEXT) return value
+    throw new AppError('bad_request', `${name}: expected 1 to ${MAX_TEXT} characters`)
   }
   const [org, env, plan] = [text('org'), text('env'), text('plan')]
   checkLabel('org', org)

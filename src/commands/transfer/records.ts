@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { AppError, isAppError } from '../../errors.ts'
 import { nestsDeeperThan } from '../../events/jsonDepth.ts'
+import { MAX_JSON_DEPTH } from '../../events/rawJson.ts'
 
 /** The longest JSON line: a fact with its payload. */
 const MAX_LINE_BYTES = 1 << 20
@@ -137,8 +138,8 @@ const sizeIn = ({ bytes = 0 }: TransferRecord['line']): number => {
   throw new AppError('bad_request', 'bytes: expected a count')
 }
 
-/** Levels of nesting in a line: those of event data, within a fact. */
-const MAX_DEPTH = 72
+/** Levels of nesting in a line: those of a value of a function, within a fact. */
+const MAX_DEPTH = MAX_JSON_DEPTH + 8
 
 const parsed = (text: string): TransferRecord['line'] => {
   if (nestsDeeperThan(MAX_DEPTH, text))

@@ -260,6 +260,19 @@ following('of one project, by id or name, receives only its runs and their data'
   assert.equal((await read(stream_id, 'start', 'none')).reported, ['complete'])
 })
 
+following('of one project receives the data of its runs also after they have ended', async () => {
+  const { stream_id, shop, store } = await publish()
+  await emit(shop)
+  await emit(store)
+  await succeed(shop)
+  await emit(store)
+  await succeed(store)
+  const began = ['data', 'succeeded shop', 'complete']
+  assert.equal((await read(stream_id, '4', 'shop')).reported, began)
+  assert.equal((await read(stream_id, '7', 'store')).reported, ['data', 'succeeded store', 'complete'])
+  assert.equal((await read(stream_id, '4', 'none')).reported, ['complete'])
+})
+
 following('receives the cancelling of a run', async () => {
   const { stream_id, shop, store } = await publish()
   await succeed(shop)

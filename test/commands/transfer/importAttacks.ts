@@ -138,7 +138,9 @@ export const attacksBy = (mine: Mine, theirs: Theirs): Attacks => ({
   'the name of another organization': (all) => ((all[0] as Entry).line['org'] = 'victim'),
   'the id of another environment': (all) => ((all[0] as Entry).line['env_id'] = theirs.env_id),
   'deeply nested data': (all) =>
-    (eventOf(all, 'EventPublished')['event_data'] = JSON.parse('['.repeat(500) + ']'.repeat(500)) as unknown),
+    (eventOf(all, 'EventPublished')['event_data'] = JSON.parse(
+      '['.repeat(1500) + ']'.repeat(1500),
+    ) as unknown),
   'fewer facts than its end counts': (all) => all.splice(-2, 1),
   'no end': (all) => all.splice(-1, 1),
   'something after its end': (all) => all.push({ line: { key: newId() }, bytes: Buffer.alloc(0) }),

@@ -3,8 +3,11 @@ import * as assert from 'uvu/assert'
 import { clock } from '../../../src/clock.ts'
 import { readVariable } from '../../../src/commands/context/readVariable.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { changeOrg } from '../../../src/commands/orgs/changeOrg.ts'
+import { findOrg } from '../../../src/commands/orgs/findTenant.ts'
 import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
 import { isAppError } from '../../../src/errors.ts'
+import { MAX_JSON_DEPTH } from '../../../src/events/rawJson.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
 import { TransferKey } from '../../../src/secrets/transferKey.ts'
@@ -229,6 +232,28 @@ transfer('keeps the revisions of a stream whose beginning has expired, and sets 
     moved.map(({ id, revision }) => [id, revision]),
   )
   assert.ok(again.facts > 0)
+})
+
+transfer('contains values as deep as those that a function may return and send', async () => {
+  const tenant = await plantEnv(source, 'deep')
+  let nested: unknown = 1
+  for (let level = 0; level < MAX_JSON_DEPTH; level++) nested = [nested]
+  const sent = { event_type: 'sent', event_data: nested, source: 'function' }
+  const { event } = await publishEvent(source.deps, sent, tenant.caller)
+  await handle(source, { event })
+  await importInto(target, await exported(tenant))
+  const [, stored] = await Array.fromAsync(target.deps.store.read(streamOf.stream(event.stream_id)))
+  assert.equal(stored?.event, (await Array.fromAsync(source.deps.store.read(stored?.stream ?? '')))[1]?.event)
+})
+
+transfer('keeps the longest name that an organization may have', async () => {
+  const tenant = await plantEnv(source, 'named')
+  const org_name = '😀'.repeat(200)
+  await changeOrg(source.deps, { org: 'named', name: org_name }, cause)
+  await source.views.settled()
+  await importInto(target, await exported(tenant))
+  await target.views.settled()
+  assert.is((await findOrg(target.deps, 'named')).name, org_name)
 })
 
 transfer('by two operators at once is the same as one import', async () => {
