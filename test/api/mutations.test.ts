@@ -222,6 +222,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   endBackup: 'reads',
   exportEnv: 'reads',
   rebuildProjections: 'read models follow from the log',
+  cancelRebuilds: 'read models follow from the log',
   signInOperator: 'the cookie is derived from the operator token; signing out is stored',
   verifyDomain: 'asks DNS; test/api/domains.test.ts shows the facts of a record that is found',
   rotateMasterKey: 'needs an installation of its own: test/api/masterKey.test.ts',

@@ -138,7 +138,7 @@ failover(
   },
 )
 
-failover('svc check reports a replica', async () => {
+failover('svc doctor reports a replica', async () => {
   const pair = await openPair(['replica', 'primary'])
   const failure = await probeRedis(pair.url).then(() => '', String)
   assert.match(failure, 'is unavailable: it is a replica, which refuses writes')
