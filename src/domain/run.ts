@@ -44,6 +44,8 @@ export type RunCommand =
       /** The requested run cannot be claimed, or a retry of the failed one could not begin. */
       readonly type: 'AbandonRun'
       readonly run_id: string
+      /** A run that has another status by now is not abandoned. */
+      readonly was: 'requested' | 'pending_retry'
       readonly error: RunError
       readonly now: string
     }
@@ -109,7 +111,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
   const run = runs.get(command.run_id)
   switch (command.type) {
     case 'AbandonRun': {
-      if (run?.status !== 'requested' && run?.status !== 'pending_retry') return []
+      if (run?.status !== command.was) return []
       return [{ type: 'RunFailed', ...ending(run, command.now), ...unclaimed(run), error: command.error }]
     }
 

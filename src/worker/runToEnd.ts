@@ -65,7 +65,8 @@ const failedWith = (
   const about = { run_id: plan.run_id, signal: cancel.signal, logger }
   const found = withoutInside(error, about)
   // A build, a project or an input that was removed does not return.
-  return { status: 'failed', error: failureOf(found), ...(found.code === 'not_found' && { isFinal: true }) }
+  const isFinal = !hasBegun && found.code === 'not_found'
+  return { status: 'failed', error: failureOf(found), ...(isFinal && { isFinal }) }
 }
 
 const waitForEndOfOutage = async (

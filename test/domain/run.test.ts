@@ -36,7 +36,7 @@ const emit = { type: 'EmitData', run_id: 'run', data_type: 'token', payload: { v
 
 const abandoning = suite('a requested run that a defect prevents from starting')
 abandoning('fails without having started and without a retry, unless it started meanwhile', () => {
-  const abandon = { type: 'AbandonRun', run_id: 'run', error, now } as const
+  const abandon = { type: 'AbandonRun', run_id: 'run', was: 'requested', error, now } as const
   given(created, { ...requested, retry: { attempts: 2, delay: 1500 } })
     .when(abandon)
     .then({ ...failed, started_revision: null })
@@ -120,7 +120,7 @@ endings('failure that no later attempt can change is the end in spite of its pol
 )
 endings('a retry that waits can be abandoned', () =>
   given(...runningWithRetry, failedForNow)
-    .when({ type: 'AbandonRun', run_id: 'run', error, now })
+    .when({ type: 'AbandonRun', run_id: 'run', was: 'pending_retry', error, now })
     .then(failed),
 )
 endings('cancelling records the earlier status of the run', () => {
@@ -150,7 +150,7 @@ endings('cancelling a failed run cancels its next attempt, also one that runs', 
       unclaimed: retryPlan,
     })
   given(...until)
-    .when({ type: 'AbandonRun', run_id: retry_run_id, error, now })
+    .when({ type: 'AbandonRun', run_id: retry_run_id, was: 'requested', error, now })
     .then({ ...failed, run_id: retry_run_id, started_revision: null, unclaimed: retryPlan })
   given(...until, started({ ...plan, run_id: retry_run_id, attempt: 2 }))
     .when(cancel)

@@ -10,7 +10,18 @@ import { suite } from '../support/suite.ts'
 
 /** A run is `claimed` until its worker marks that its code may begin. */
 type Status = OpenRun['status'] | 'claimed' | 'ended'
-type Act = 'claim' | 'begin' | 'return' | 'succeed' | 'fail' | 'lose' | 'cancel' | 'retry' | 'abandon'
+type Act =
+  | 'claim'
+  | 'begin'
+  | 'return'
+  | 'succeed'
+  | 'fail'
+  | 'failForGood'
+  | 'lose'
+  | 'cancel'
+  | 'retry'
+  | 'abandon'
+  | 'abandonRetry'
 
 /**
  * The life of one run (SPEC.md, Run status; decision 0030): the status after each act, and whether a next attempt is
@@ -26,6 +37,7 @@ const LIFE: Readonly<Record<Status, Partial<Record<Act, (run: Chain) => Next>>>>
     return: () => ({ status: 'requested' }),
     succeed: () => ({ status: 'ended' }),
     fail: (run) => ({ status: retriesOf(run) ? 'pending_retry' : 'ended' }),
+    failForGood: () => ({ status: 'ended' }),
     lose: (run) => {
       if (run.once) return { status: 'ended' }
       if (run.lost < 3)
@@ -39,12 +51,14 @@ const LIFE: Readonly<Record<Status, Partial<Record<Act, (run: Chain) => Next>>>>
     return: () => ({ status: 'requested' }),
     succeed: () => ({ status: 'ended' }),
     fail: (run) => ({ status: retriesOf(run) ? 'pending_retry' : 'ended' }),
+    failForGood: () => ({ status: 'ended' }),
     lose: () => ({ status: 'requested' }),
     cancel: () => ({ status: 'ended' }),
   },
   pending_retry: {
     retry: (run) => ({ status: 'ended', next: { ...run, attempt: run.attempt + 1 } }),
     cancel: () => ({ status: 'ended' }),
+    abandonRetry: () => ({ status: 'ended' }),
   },
   ended: {},
 }
@@ -82,6 +96,8 @@ const commandOf = (act: Act, run_id: string): RunCommand => {
       return { type: 'SucceedRun', ...one, result: { value: 1 } }
     case 'fail':
       return { type: 'FailRun', ...one }
+    case 'failForGood':
+      return { type: 'FailRun', ...one, isFinal: true }
     case 'lose':
       return { type: 'LoseRun', ...one }
     case 'cancel':
@@ -89,7 +105,9 @@ const commandOf = (act: Act, run_id: string): RunCommand => {
     case 'retry':
       return { type: 'RetryRun', ...one, retry_run_id: retryIdOf(run_id) }
     case 'abandon':
-      return { type: 'AbandonRun', ...one }
+      return { type: 'AbandonRun', ...one, was: 'requested' }
+    case 'abandonRetry':
+      return { type: 'AbandonRun', ...one, was: 'pending_retry' }
     default:
       return act satisfies never
   }
@@ -137,12 +155,14 @@ const acts = fc.array(
       'succeed',
       'fail',
       'fail',
+      'failForGood',
       'lose',
       'lose',
       'cancel',
       'retry',
       'retry',
       'abandon',
+      'abandonRetry',
     ),
     /** The attempt that it is about. */
     place: fc.nat(4),

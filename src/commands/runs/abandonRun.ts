@@ -16,7 +16,7 @@ export const abandonRun = async (
   }
   await aggregates.streams.handle(
     streamOf.stream(stream_id),
-    { type: 'AbandonRun', run_id, error, now: clock.iso() },
+    { type: 'AbandonRun', run_id, was: 'requested', error, now: clock.iso() },
     { ...metadata, causation_id: run_id },
     { known: revision },
   )

@@ -32,7 +32,8 @@ export const endRetries = async (
   for await (const run of everyDoc(views.runs, waiting)) {
     if (run.project_id !== project_id) continue
     const { run_id, stream_id } = run
-    const command = { type: 'AbandonRun', run_id, error: errorOf(run), now: clock.iso() } as const
+    const now = clock.iso()
+    const command = { type: 'AbandonRun', run_id, was: 'pending_retry', error: errorOf(run), now } as const
     await aggregates.streams.handle(streamOf.stream(stream_id), command, { ...cause, correlation_id: run_id })
   }
 }

@@ -15,7 +15,7 @@ export const withdrawRun = async (
   const error = { code: 'unavailable', message: 'No worker began the run in time' }
   const { events } = await aggregates.streams.handle(
     streamOf.stream(stream_id),
-    { type: 'AbandonRun', run_id, error, now: clock.iso() },
+    { type: 'AbandonRun', run_id, was: 'requested', error, now: clock.iso() },
     cause,
   )
   return events.length > 0
