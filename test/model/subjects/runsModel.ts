@@ -3,7 +3,7 @@ import { BUILDS, CHILDREN, type Ending, EVENTS, type RunsCommand } from './runsS
 
 interface Run {
   status: 'requested' | 'running' | 'pending_retry' | 'succeeded' | 'failed' | 'cancelled'
-  /** The worker that claimed it last; null before. A returned run that waits for another worker has one. */
+  /** The worker that claimed it last; null before. A returned run that waits for another worker has one. Empty: a retry that ended before. */
   worker: string | null
   build: string
   retries: number
@@ -91,7 +91,7 @@ export const step = (state: RunsState, command: RunsCommand): unknown => {
       if (run?.status !== 'running') refuse('conflict')
       return
     case 'abandonRun':
-      if (run?.status === 'requested') run.status = 'failed'
+      if (run?.status === 'requested') endUnbegun(run, 'failed')
       return
     case 'retry':
       if (run?.status === 'pending_retry') retry(runs, command.run, { ...run, free: false })
@@ -108,7 +108,7 @@ export const view = ({ events, runs, output }: RunsState): unknown => ({
   events: Object.fromEntries(
     Object.entries(events).map(([id, { handled, abandoned }]) => [id, { handled, abandoned }]),
   ),
-  /** Lists have a run from its first claim on. */
+  /** Lists have a run from its first claim on, and a retry also if it ends before. */
   runs: Object.fromEntries(
     Object.entries(runs).flatMap(([id, { status, worker, build, attempt }]) =>
       worker === null
@@ -128,7 +128,7 @@ export const view = ({ events, runs, output }: RunsState): unknown => ({
     ),
   ),
   output,
-  counted: Object.values(runs).filter(({ worker, free }) => worker !== null && !free).length,
+  counted: Object.values(runs).filter(({ worker, free }) => worker && !free).length,
   waiting: idsOf(runs, ({ status, worker }) => status === 'requested' && worker === null),
   idle: [...new Set([...Object.values(events), ...Object.values(runs)].map(({ stream }) => stream))]
     .filter(
@@ -154,10 +154,11 @@ const publish = (state: RunsState, { event, claim }: Extract<RunsCommand, { op: 
   const { events, runs } = state
   const { type, on, run, by, replays } = EVENTS[event] ?? refuse('not_found')
   const isNew = !events[event]
+  if (!isNew && by === undefined) return // the first request with this key published it, whatever would refuse it now
   if (type === 'svc:call' && !targetOf(state, 'called'))
     refuse(by === undefined ? 'bad_request' : 'not_found')
   if (isNew && by !== undefined && runs[by]?.status !== 'running') refuse('conflict')
-  if (type === 'svc:replay' && !runs[run ?? '']?.worker) refuse('not_found')
+  if (type === 'svc:replay' && (runs[run ?? '']?.worker ?? null) === null) refuse('not_found')
   if (type === 'svc:replay' && !targetOf(state, run?.split('/')[1] ?? '')) refuse('bad_request')
   if (type === 'svc:cancel' && !isKnown(state, run ?? '')) refuse('not_found')
   if ([on, replays].some((other) => other !== undefined && !events[other])) refuse('not_found')
@@ -204,7 +205,7 @@ const dispatch = (
 const functionsFor = (state: RunsState, type: string, run = ''): string[] => {
   if (type === 'paid') return ['first', 'second']
   if (type === 'svc:call') return ['called']
-  return type === 'svc:replay' && state.runs[run]?.worker ? [run.split('/')[1] ?? ''] : []
+  return type === 'svc:replay' && (state.runs[run]?.worker ?? null) !== null ? [run.split('/')[1] ?? ''] : []
 }
 
 const targetOf = ({ deployed }: RunsState, fn: string) =>
@@ -255,7 +256,13 @@ const cancel = (state: RunsState, id: string): void => {
   let attempt = id
   let run = runs[attempt]
   while (run && !isOpen(run)) run = runs[(attempt += '!')]
-  if (run) run.status = 'cancelled'
+  if (run) endUnbegun(run, 'cancelled')
+}
+
+/** The run before a retry names it, so lists have it also if no worker ever claimed it. */
+const endUnbegun = (run: Run, status: Run['status']): void => {
+  run.status = status
+  if (run.attempt > 1) run.worker ??= ''
 }
 
 const isOpen = ({ status }: Run): boolean =>
