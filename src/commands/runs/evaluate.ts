@@ -1,11 +1,11 @@
 import type { Credential } from '../../access/credential.ts'
-import { AppError, isRefusal } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { isDerived } from '../../ids.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectFor } from '../projects/projectFor.ts'
-import { awaitRequested, requestRun, type RunToRequest, wasRequested } from './requestRun.ts'
+import { awaitRequested, orRequested, requestRun, type RunToRequest } from './requestRun.ts'
 import { withdrawRun } from './withdrawRun.ts'
 
 type Deps = Parameters<typeof requestRun>[0] &
@@ -64,10 +64,7 @@ const begun = async (
 /** Resolves when the run has ended. */
 const request = async (deps: Deps, evaluation: Evaluation, caller: Caller): ReturnType<typeof requestRun> => {
   const { timeoutMs: timeout, onStored } = evaluation
-  const run = await planned(deps, evaluation, caller).catch(async (error: unknown) => {
-    if (isRefusal(error) && (await wasRequested(deps, caller))) return null
-    throw error
-  })
+  const run = await orRequested(deps, planned(deps, evaluation, caller), caller)
   return run
     ? requestRun(deps, { run, input: { kind: 'args', value: [] }, ...(onStored && { onStored }) }, caller)
     : awaitRequested(deps, { timeout, onStored }, caller)

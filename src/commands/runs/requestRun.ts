@@ -1,5 +1,6 @@
 import { clock } from '../../clock.ts'
 import { recordedOf } from '../../domain/recorded.ts'
+import { isRefusal } from '../../errors.ts'
 import type { Recorded } from '../../events/event.ts'
 import type { RunInput, RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -68,10 +69,20 @@ export const requestRun = (
 }
 
 /**
- * Whether an earlier attempt of a request with an `Idempotency-Key` has requested its run. A refusal of a later attempt, such as
- * that of a full plan, then does not apply: nothing more is stored.
+ * Resolves with what is `admitted`. If that is refused, but an earlier attempt of the request with its `Idempotency-Key` has
+ * requested its run, resolves with null: a refusal such as that of a full plan does not apply, because nothing more is stored.
  */
-export const wasRequested = async (
+export const orRequested = <T>(
+  deps: Pick<CommandDeps, 'aggregates'>,
+  admitted: Promise<T>,
+  caller: Caller,
+): Promise<T | null> =>
+  admitted.catch(async (error: unknown) => {
+    if (isRefusal(error) && (await wasRequested(deps, caller))) return null
+    throw error
+  })
+
+const wasRequested = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
   { cause, newId }: Caller,
 ): Promise<boolean> => {
@@ -80,7 +91,7 @@ export const wasRequested = async (
   return aggregates.streams.read(streamOf.stream(stream_id), ({ env_id }) => env_id === cause.env_id)
 }
 
-/** Waits for the end of a run that `wasRequested`, as `requestRun` does. */
+/** Waits for the end of a run that an earlier attempt has requested, as `requestRun` does. */
 export const awaitRequested = (
   deps: Deps,
   { timeout, onStored }: { timeout: number; onStored?: (() => void) | undefined },

@@ -1,10 +1,9 @@
 import { clock, isoOf } from '../../clock.ts'
-import { isRefusal } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { timeOf } from '../../ids.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import { storeRequest, wasRequested } from '../runs/requestRun.ts'
+import { orRequested, storeRequest } from '../runs/requestRun.ts'
 import { tickInput, tickPlan } from '../runs/fireTick.ts'
 import { scheduleFor } from './schedules.ts'
 
@@ -27,10 +26,7 @@ export const runSchedule = async (
 ): Promise<RequestedRun> => {
   const ids = { run_id: newId('run'), stream_id: newId('stream') }
   const requested_at = isoOf(timeOf(ids.run_id)) // a repetition has the same input
-  const scheduled = await admitted(deps, at, cause).catch(async (error: unknown) => {
-    if (isRefusal(error) && (await wasRequested(deps, { cause, newId }))) return null
-    throw error
-  })
+  const scheduled = await orRequested(deps, admitted(deps, at, cause), { cause, newId })
   if (scheduled) {
     const plan: RunPlan = {
       ...tickPlan(scheduled, ids),
