@@ -150,6 +150,7 @@ class MongoReadModels implements ReadModels {
 
   async close(): Promise<void> {
     this.#closing.abort()
+    this.#presence.close()
     await this.#connection.close()
   }
 

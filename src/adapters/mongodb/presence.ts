@@ -47,7 +47,8 @@ interface Seen {
  * L4: while an exchange of documents is announced, rows are not trusted for any time. It moves them no earlier than `ROW_MS`
  *     later. A read counts only if nothing was moved between its two rows.
  * L5: a checkpoint decreases only by a restore. Until it is again where this process has seen it, the documents are refused:
- *     readers trust the positions of before (I2).
+ *     readers trust the positions of before (I2). What a read shows may be later than its trusted row, so the row is read again
+ *     at the end of its time.
  */
 export class Presence {
   readonly #registry: Registry
@@ -56,6 +57,8 @@ export class Presence {
   readonly #first = new Map<string, VersionRow>()
   /** The row with the newest checkpoint that was seen of each version (L5). */
   readonly #newest = new Map<string, VersionRow>()
+  /** The looks at the rows of versions whose trusted rows were used, by the name of the version (L5). */
+  readonly #looks = new Map<string, NodeJS.Timeout>()
 
   constructor(registry: Registry) {
     this.#registry = registry
@@ -74,6 +77,10 @@ export class Presence {
   /** Notes the checkpoints of all versions, also of those that nobody reads now (L5). */
   async look(): Promise<void> {
     for (const row of await this.#registry.rows()) this.#note(row)
+  }
+
+  close(): void {
+    for (const timer of this.#looks.values()) clearTimeout(timer)
   }
 
   async #read<T>(
@@ -131,8 +138,20 @@ export class Presence {
 
   async #current(spec: CollectionSpec): Promise<Seen> {
     const known = await this.#seen.get(collectionName(spec))
-    const isFresh = known && elapsedMs(known.askedAt) < ROW_MS
-    return isFresh && known.row?.exchange === undefined ? known : this.#ask(spec)
+    const leftMs = known ? ROW_MS - elapsedMs(known.askedAt) : 0
+    if (!known || leftMs <= 0 || known.row?.exchange !== undefined) return this.#ask(spec)
+    this.#askIn(leftMs, spec)
+    return known
+  }
+
+  #askIn(ms: number, spec: CollectionSpec): void {
+    const name = collectionName(spec)
+    if (this.#looks.has(name)) return
+    const look = () => {
+      this.#looks.delete(name)
+      void this.#ask(spec)
+    }
+    this.#looks.set(name, setTimeout(look, ms).unref())
   }
 
   /** Concurrent callers share one request. */
