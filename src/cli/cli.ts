@@ -26,6 +26,7 @@ import { mcpCommand } from './mcp.ts'
 import { openCommand } from './open.ts'
 import { connectOperator } from './operator.ts'
 import { projectionCommands } from './projections.ts'
+import { projectCommands } from './projects.ts'
 import { runCommands } from './runs.ts'
 import { scheduleCommands } from './schedules.ts'
 import { secretsCommands } from './secrets.ts'
@@ -60,6 +61,7 @@ const allCommands: readonly CliCommand[] = [
   buildCommand,
   deployCommand,
   rollbackCommand,
+  ...projectCommands,
   ...orgCommands,
   ...envCommands,
   ...keyCommands,

@@ -74,7 +74,7 @@ export const unknownProject = async (service: Client, given: string): Promise<Ap
   return new AppError('not_found', onOneLine(`${expectedOf(names)}, got ${given.slice(0, 200)}; ${advice}`))
 }
 
-const projectsOf = (service: Client): Promise<readonly Project[]> =>
+export const projectsOf = (service: Client): Promise<readonly Project[]> =>
   Array.fromAsync(
     allPages(
       (query) => service.request('GET /v1/projects', { query }),

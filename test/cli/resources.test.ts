@@ -160,5 +160,29 @@ test('are runs, found by their function and error', async () => {
     assert.is((await json<Run[]>('runs', option ?? '', id ?? '')).length, 1)
 })
 
+test('are projects, which are listed, renamed and deleted', async () => {
+  const { project_id } = await server.api.post<{ project_id: string }>('/projects', { name: 'gone' })
+  assert.match((await svc('projects')).out, new RegExp(`^NAME +CREATED +ID\\ngone +\\S+Z +${project_id}\\n`))
+  assert.is((await svc('projects', 'rename', 'gone', 'went')).out, 'Renamed gone to went\n')
+  const taken = await svc('projects', 'rename', 'went', 'work')
+  assert.equal([taken.code, taken.out], [1, ''])
+  assert.match(taken.err, 'work')
+  assert.is((await svc('projects', 'rename', 'went', 'No Name')).code, 2)
+  assert.is((await svc('projects', 'delete', 'went')).code, 2) // nothing asks without a terminal
+  assert.is((await svc('projects', 'delete', 'went', '--yes')).out, `Deleted project went (${project_id})\n`)
+  assert.is((await svc('projects', 'delete', 'went', '--yes')).code, 1)
+  assert.not((await json<{ name: string }[]>('projects', 'list')).some(({ name }) => name === 'went'))
+})
+
+test('are builds, of which one is deployed', async () => {
+  const [build, ...more] = await json<{ build_id: string; project: string; deployed: boolean }[]>('builds')
+  assert.equal([build?.project, build?.deployed, more], ['work', true, []])
+  assert.match(
+    (await svc('builds', '--project', 'work')).out,
+    new RegExp(`\\nwork +\\S+Z +release +yes +\\d+ B +${build?.build_id}\\n$`),
+  )
+  assert.match((await svc('builds', '--project', 'wrok')).err, 'wrok')
+})
+
 test.after(() => server.stop())
 test.run()
