@@ -44,6 +44,8 @@ const USE_RECORDED_EVERY_MS = 86_400_000
 
 interface Env {
   readonly status: 'absent' | 'active' | 'deleted'
+  /** Of the request that created it; undefined in facts without one. */
+  readonly creation_id?: string | undefined
   /** The import in progress, and whether the environment was empty before; null without one. */
   readonly importing: { readonly import_id: string | undefined; readonly empty: boolean } | null
   /** The number of facts in the file of the newest import; null without one. */
@@ -131,7 +133,7 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
   evolve(state, { event }: Folded<EnvEvent>) {
     switch (event.type) {
       case 'EnvCreated':
-        return { ...state, status: 'active' }
+        return { ...state, status: 'active', creation_id: event.creation_id }
       case 'EnvDeleted':
         return { ...state, status: 'deleted', importing: null }
       case 'ImportBegun':

@@ -4,7 +4,11 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 import { changesOf } from './changesOf.ts'
 
 type Changeable = Pick<EventOf<'OrgChanged'>, 'name' | 'plan' | 'team_members'>
-type Org = { readonly status: 'absent' | 'deleted' } | ({ readonly status: 'active' } & Required<Changeable>)
+/** `creation_id`: of the request that created it; undefined in facts without one. */
+type Org = { readonly creation_id?: string | undefined } & (
+  | { readonly status: 'absent' | 'deleted' }
+  | ({ readonly status: 'active' } & Required<Changeable>)
+)
 
 export type OrgCommand =
   | ({ readonly type: 'CreateOrg' } & Omit<EventOf<'OrgCreated'>, 'type'>)
@@ -46,14 +50,20 @@ export const org: Decider<Org, OrgCommand, OrgEvent> = {
   evolve(org, { event }: Folded<OrgEvent>) {
     switch (event.type) {
       case 'OrgCreated':
-        return { status: 'active', name: event.name, plan: event.plan, team_members: TEAM_OF_ONE }
+        return {
+          status: 'active',
+          name: event.name,
+          plan: event.plan,
+          team_members: TEAM_OF_ONE,
+          creation_id: event.creation_id,
+        }
       case 'OrgChanged': {
         if (org.status !== 'active') return org
         const { type: _, org_id: __, ...changed } = event
         return { ...org, ...changed }
       }
       case 'OrgDeleted':
-        return { status: 'deleted' }
+        return { status: 'deleted', creation_id: org.creation_id }
       default:
         return foreign(event)
     }

@@ -14,11 +14,13 @@ export type Plan = Static<typeof Plan>
 export const Permissions = Type.Record(Type.String(), Type.Immutable(Type.Array(Text)))
 export type Permissions = Static<typeof Permissions>
 
+/** `creation_id`: the same in each attempt of one request, so that a repetition finds what it created. */
 export const OrgCreated = fact('OrgCreated', {
   org_id: Id,
   slug: Text,
   name: Text,
   plan: Plan,
+  creation_id: Type.Optional(Id),
 })
 
 /** Only the changed fields. */
@@ -32,7 +34,13 @@ export const OrgChanged = fact('OrgChanged', {
 /** `env_ids`: every environment that the organization had when its deletion began. All of them were deleted before. */
 export const OrgDeleted = fact('OrgDeleted', { org_id: Id, env_ids: Type.Immutable(Type.Array(Id)) })
 
-export const EnvCreated = fact('EnvCreated', { env_id: Id, org_id: Id, name: Text })
+/** `creation_id`: as in `OrgCreated`. */
+export const EnvCreated = fact('EnvCreated', {
+  env_id: Id,
+  org_id: Id,
+  name: Text,
+  creation_id: Type.Optional(Id),
+})
 
 /** The environment no longer exists for clients. Its content is removed afterwards. */
 export const EnvDeleted = fact('EnvDeleted', { env_id: Id })

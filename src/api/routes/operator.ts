@@ -47,7 +47,11 @@ export const operatorRoutes = [
     errors: ['conflict'],
     reply: { kind: 'item', status: 201, schema: Org },
     handle: async ({ deps, body, operator }) => {
-      const { org_id } = await createOrg(deps, body, operator.cause)
+      const { org_id } = await createOrg(
+        deps,
+        { ...body, creation_id: operator.newId('org') },
+        operator.cause,
+      )
       return item(presentOrg(await findOrg(deps, org_id)), 201)
     },
   }),
@@ -138,7 +142,11 @@ export const operatorRoutes = [
     errors: ['conflict'],
     reply: { kind: 'item', status: 201, schema: Environment },
     handle: async ({ deps, params: { org }, body: { name }, operator }) => {
-      const { env_id } = await createEnv(deps, { org, name }, operator.cause)
+      const { env_id } = await createEnv(
+        deps,
+        { org, name, creation_id: operator.newId('env') },
+        operator.cause,
+      )
       return item(presentEnv(await findEnv(deps, env_id)), 201)
     },
   }),

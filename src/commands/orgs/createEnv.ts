@@ -15,11 +15,12 @@ export const envIdAt = (org_slug: string, name: string, deleted = 0): string =>
 
 /**
  * Creates an environment of an organization, given by slug or id (DESIGN.md, Start and configure). `name` is a DNS
- * label. Resolves with its id. Rejects with `bad_request`, `not_found` or `conflict`.
+ * label. With the `creation_id` of an earlier attempt, it only completes that. Resolves with its id. Rejects with
+ * `bad_request`, `not_found` or `conflict`.
  */
 export const createEnv = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views'>,
-  { org, name }: { org: string; name: string },
+  { org, name, creation_id }: { org: string; name: string; creation_id?: string },
   cause: Cause,
 ): Promise<{ env_id: string }> => {
   const { envs, orgs } = deps.aggregates
@@ -29,9 +30,12 @@ export const createEnv = async (
     const env_id = envIdAt(slug, name, deleted)
     const stream = streamOf.env(env_id)
     const inEnv = { ...cause, env_id }
-    const { events } = await envs.handle(stream, { type: 'CreateEnv', env_id, org_id, name }, inEnv)
-    if (events.length === 0) {
-      if ((await envs.read(stream, ({ status }) => status)) === 'deleted') continue
+    const created = { env_id, org_id, name, ...(creation_id !== undefined && { creation_id }) }
+    const { events } = await envs.handle(stream, { type: 'CreateEnv', ...created }, inEnv)
+    const found = await envs.read(stream, ({ status, creation_id }) => ({ status, creation_id }))
+    const isOwn = events.length > 0 || (creation_id !== undefined && found.creation_id === creation_id)
+    if (!isOwn) {
+      if (found.status === 'deleted') continue
       throw new AppError('conflict', `name: "${name}" is taken`)
     }
     if ((await orgs.read(streamOf.org(org_id), ({ status }) => status)) === 'active') return { env_id }

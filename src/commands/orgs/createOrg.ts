@@ -14,21 +14,28 @@ export const orgIdOf = (slug: string, deleted = 0): string =>
   deleted === 0 ? derivedId('org', slug) : derivedId('org', slug, deleted)
 
 /**
- * Creates an organization (DESIGN.md, Start and configure). `slug` is a DNS label. Resolves with its id. Rejects with
- * `bad_request`, or with `conflict` for a taken slug.
+ * Creates an organization (DESIGN.md, Start and configure). `slug` is a DNS label. With the `creation_id` of an earlier attempt,
+ * it only completes that. Resolves with its id. Rejects with `bad_request`, or with `conflict` for a taken slug.
  */
 export const createOrg = async (
   { aggregates: { orgs } }: Pick<CommandDeps, 'aggregates'>,
-  { slug, name = slug, plan }: { slug: string; name?: string | undefined; plan: Plan },
+  {
+    slug,
+    name = slug,
+    plan,
+    creation_id,
+  }: { slug: string; name?: string | undefined; plan: Plan; creation_id?: string },
   cause: Cause,
 ): Promise<{ org_id: string }> => {
   checkLabel('slug', slug)
   for (let deleted = 0; ; deleted++) {
     const org_id = orgIdOf(slug, deleted)
     const stream = streamOf.org(org_id)
-    const { events } = await orgs.handle(stream, { type: 'CreateOrg', org_id, slug, name, plan }, cause)
+    const created = { org_id, slug, name, plan, ...(creation_id !== undefined && { creation_id }) }
+    const { events } = await orgs.handle(stream, { type: 'CreateOrg', ...created }, cause)
     if (events.length > 0) return { org_id }
-    if ((await orgs.read(stream, ({ status }) => status)) !== 'deleted')
-      throw new AppError('conflict', `slug: "${slug}" is taken`)
+    const found = await orgs.read(stream, (state) => ({ ...state }))
+    if (creation_id !== undefined && found.creation_id === creation_id) return { org_id }
+    if (found.status !== 'deleted') throw new AppError('conflict', `slug: "${slug}" is taken`)
   }
 }
