@@ -17,12 +17,18 @@ export const buildsOf = ({ views }: Pick<Deps, 'views'>, env_id: string): AsyncG
     sort: 'order',
   })
 
+export interface ExportedContent {
+  /** Bytes. */
+  readonly size: number
+  readonly sha256: string
+}
+
 /** Writes the blobs of an environment. */
 export class ExportedBlobs {
   /** The number of blobs so far. */
   count = 0
-  /** The SHA-256 of each blob of a file or build, by its key in the file. */
-  readonly content = new Map<string, string>()
+  /** Each blob of a file or build by its key in the file. */
+  readonly content = new Map<string, ExportedContent>()
   readonly #deps: Deps
   readonly #env_id: string
   readonly #writer: RecordWriter
@@ -62,7 +68,7 @@ export class ExportedBlobs {
 
   async *#content(moved: Moved, size: number): AsyncGenerator<Buffer> {
     const sha256 = yield* this.#blob(moved, size)
-    if (sha256 !== null) this.content.set(moved.to, sha256)
+    if (sha256 !== null) this.content.set(moved.to, { size, sha256 })
   }
 
   /** Returns null if the blob does not exist: it may have been removed meanwhile, after the fact that says so. */

@@ -1,4 +1,7 @@
 import * as assert from 'uvu/assert'
+import { beginUpload } from '../../../src/commands/files/beginUpload.ts'
+import { completeUpload } from '../../../src/commands/files/completeUpload.ts'
+import { putPart } from '../../../src/commands/files/putPart.ts'
 import { buildKey, functionsKey, oldFunctionsKey } from '../../../src/ports/runtime.ts'
 import { suite } from '../../support/suite.ts'
 import { openCommands } from '../openCommands.ts'
@@ -47,6 +50,26 @@ for (const [thing, what, key] of [
       assert.ok('end' in (await lastRecord()), 'it is complete again')
     },
   )
+
+exported('fails while the content of a file that was uploaded in parts is cut', async () => {
+  const { deps } = node
+  const asked = { path: 'parts.bin', content_type: 'text/plain', run_id: null, rights: null }
+  const { upload_id } = await beginUpload(deps, asked, mine.caller)
+  const content = async function* () {
+    yield Buffer.from('abc')
+    await Promise.resolve()
+  }
+  const part = { upload_id, part_number: 1, size: 3, content: content() }
+  await putPart(deps, part, mine.caller.cause)
+  const { key } = await completeUpload(deps, { upload_id, rights: null }, mine.caller.cause)
+  await node.views.settled()
+  assert.ok('end' in (await lastRecord()), 'it is complete')
+  await node.blobs.put(key, Buffer.from('ab'))
+  assert.equal(await lastRecord(), {
+    error: `The content of the file parts.bin is damaged in the blobs: restore ${key}, or delete the file, and repeat the export`,
+  })
+  await node.blobs.put(key, Buffer.from('abc'))
+})
 
 exported('leaves out a list of functions that belongs to no build', async () => {
   const before = await entriesOf(node, mine)
