@@ -46,12 +46,15 @@ export const usageOf = async (
     const keptFrom = expiredBefore > planKeepsFrom ? expiredBefore : planKeepsFrom
     const isDeleted = deleted.has(env_id)
     const from = keptFrom < monthFrom && !isDeleted ? keptFrom : monthFrom
+    let days = 0
     for await (const { day, runs, bytes } of daysOf(callDays, env_id, from)) {
+      days++
       if (day >= monthFrom) runs_this_period += runs
       if (day < keptFrom || isDeleted) continue
       call_count += runs
       call_storage_bytes += bytes
     }
+    if (isDeleted && days === 0) directory.forgetUsage(env_id) // the usage is read every second
   }
   const team_members = (await orgs.get(org_id))?.team_members ?? 0
   let file_storage_bytes = 0

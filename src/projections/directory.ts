@@ -98,9 +98,14 @@ export class Directory {
     return this.#tenants.envsOf(org_id)
   }
 
-  /** The ids of the environments that the organization had. */
-  deletedEnvsOf(org_id: string): Generator<string> {
+  /** The ids of the environments that the organization had, if their runs may count as usage of this month. */
+  deletedEnvsOf(org_id: string): Iterable<string> {
     return this.#tenants.deletedEnvsOf(org_id)
+  }
+
+  /** A deleted environment has no runs in this month: it has none in later ones, unless something of it is in progress. */
+  forgetUsage(env_id: string): void {
+    this.#tenants.forgetUsage(env_id)
   }
 
   /** Also one with an import in progress. */

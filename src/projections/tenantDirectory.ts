@@ -17,6 +17,7 @@ export interface TenantSeed {
     org_id: string
     name: string
     active?: boolean
+    deleting?: string | null
     importing?: true
     created_at?: string
     imported_at?: string
@@ -32,6 +33,7 @@ export const TENANT_TYPES: readonly EventType[] = [
   'ImportAbandoned',
   'EnvImported',
   'EnvDeleted',
+  'EnvPurged',
 ]
 
 /** The part of the directory with organizations and environments. Folding a fact twice changes nothing. */
@@ -44,13 +46,15 @@ export class TenantDirectory {
   readonly #usedSince = new Map<string, number>()
   readonly #envByPath = new Map<string, DirectoryEnv>()
   readonly #envsOfOrg = new Map<string, Set<string>>()
-  /** The organization of each deleted environment, until the organization is deleted. */
-  readonly #deletedEnvs = new Map<string, string>()
+  /** Each deleted environment, until its organization is deleted. `purged`: nothing can be added to it any more. */
+  readonly #deletedEnvs = new Map<string, { readonly org_id: string; purged: boolean }>()
+  /** By organization: the deleted environments that may have runs in this month. */
+  readonly #lateUsage = new Map<string, Set<string>>()
 
   seed({ orgs, envs }: TenantSeed): void {
     for (const org of orgs) this.#orgs.set(org.org_id, org)
     for (const env of envs)
-      if (env.active === false) this.#deletedEnvs.set(env.env_id, env.org_id)
+      if (env.active === false) this.#addDeleted(env, env.deleting === null)
       else {
         this.#addEnv(env)
         this.#usedFrom(env.env_id, env.created_at)
@@ -88,8 +92,13 @@ export class TenantDirectory {
     return this.#envsOfOrg.get(org_id) ?? []
   }
 
-  *deletedEnvsOf(org_id: string): Generator<string> {
-    for (const [env_id, of] of this.#deletedEnvs) if (of === org_id) yield env_id
+  deletedEnvsOf(org_id: string): Iterable<string> {
+    return this.#lateUsage.get(org_id) ?? []
+  }
+
+  forgetUsage(env_id: string): void {
+    const deleted = this.#deletedEnvs.get(env_id)
+    if (deleted?.purged) this.#lateUsage.get(deleted.org_id)?.delete(env_id)
   }
 
   /** Whether the environment was deleted and its organization was not. */
@@ -110,6 +119,7 @@ export class TenantDirectory {
           this.#removeEnv(env_id)
           this.#deletedEnvs.delete(env_id)
         }
+        this.#lateUsage.delete(event.org_id)
         this.#orgs.delete(event.org_id)
         this.#envsOfOrg.delete(event.org_id)
         break
@@ -128,6 +138,11 @@ export class TenantDirectory {
       case 'EnvDeleted':
         this.#removeEnv(event.env_id)
         break
+      case 'EnvPurged': {
+        const deleted = this.#deletedEnvs.get(event.env_id)
+        if (deleted) deleted.purged = event.final
+        break
+      }
       default:
     }
   }
@@ -155,7 +170,12 @@ export class TenantDirectory {
     this.#importing.delete(env_id)
     this.#usedSince.delete(env_id)
     this.#envsOfOrg.get(env.org_id)?.delete(env_id)
-    this.#deletedEnvs.set(env_id, env.org_id)
+    this.#addDeleted(env, false)
+  }
+
+  #addDeleted({ env_id, org_id }: Pick<DirectoryEnv, 'env_id' | 'org_id'>, purged: boolean): void {
+    this.#deletedEnvs.set(env_id, { org_id, purged })
+    this.#lateUsage.set(org_id, (this.#lateUsage.get(org_id) ?? new Set()).add(env_id))
   }
 
   #changePlan(org_id: string, plan: Plan): void {

@@ -26,25 +26,29 @@ export const sweepTenants = (
     Parameters<typeof deleteOrphanEnvs>[0] & {
       readonly logger: Logger
     },
-): Saga<null, SweepInput<Sweep>, SweepCommand<Sweep>> => ({
-  name: 'sweepTenants',
-  ...sweepTenantsCore,
-  inputs: sweepInputs,
+): Saga<null, SweepInput<Sweep>, SweepCommand<Sweep>> => {
+  const recorded = new Set<string>()
+  return {
+    name: 'sweepTenants',
+    ...sweepTenantsCore,
+    inputs: sweepInputs,
 
-  async carryOut({ sweep, now: onThisNode }) {
-    const now = earlierNow(deps.store, onThisNode)
-    if (sweep === 'expireCalls') {
-      const removed = await expireCalls(deps, { now })
-      if (removed > 0) deps.logger.info('Payloads that the plans keep no longer were removed', { removed })
-      const facts = (await deps.store.scavenge?.()) ?? 0
-      if (facts > 0) deps.logger.info('Facts that the plans keep no longer were removed', { facts })
-    } else if (sweep === 'deleteOrphanEnvs') {
-      const deleted = await deleteOrphanEnvs(deps)
-      if (deleted > 0) deps.logger.info('Environments of deleted organizations were deleted', { deleted })
-    } else {
-      const forgotten = await forgetConsumers(deps, { now })
-      if (forgotten > 0) deps.logger.info('Consumers that were not used lately were forgotten', { forgotten })
-    }
-    return undefined
-  },
-})
+    async carryOut({ sweep, now: onThisNode }) {
+      const now = earlierNow(deps.store, onThisNode)
+      if (sweep === 'expireCalls') {
+        const removed = await expireCalls(deps, { now, recorded })
+        if (removed > 0) deps.logger.info('Payloads that the plans keep no longer were removed', { removed })
+        const facts = (await deps.store.scavenge?.()) ?? 0
+        if (facts > 0) deps.logger.info('Facts that the plans keep no longer were removed', { facts })
+      } else if (sweep === 'deleteOrphanEnvs') {
+        const deleted = await deleteOrphanEnvs(deps)
+        if (deleted > 0) deps.logger.info('Environments of deleted organizations were deleted', { deleted })
+      } else {
+        const forgotten = await forgetConsumers(deps, { now })
+        if (forgotten > 0)
+          deps.logger.info('Consumers that were not used lately were forgotten', { forgotten })
+      }
+      return undefined
+    },
+  }
+}

@@ -19,22 +19,39 @@ type Deps = Pick<CommandDeps, 'aggregates' | 'blobs'> & {
 /**
  * Forgets the runs and events that the plan of each organization keeps no longer: their documents and their large payloads.
  * Before that, it records the numbers of each day, so that neither usage nor statistics decrease; those of deleted
- * environments too. Large replies expire under every plan. `now`: milliseconds since 1970. Resolves with the number of removed blobs.
+ * environments too. Large replies expire under every plan. `now`: milliseconds since 1970. `recorded`: the deleted environments of
+ * which earlier sweeps have recorded all days. Resolves with the number of removed blobs.
  */
-export const expireCalls = async (deps: Deps, { now }: { readonly now: number }): Promise<number> => {
+export const expireCalls = async (
+  deps: Deps,
+  { now, recorded = new Set() }: { readonly now: number; readonly recorded?: Set<string> },
+): Promise<number> => {
   const { views } = deps
   await views.settled('callDays', 'envs', 'events', 'orgs', 'runs')
   let removed = 0
-  for await (const { env_id, org_id, active } of views.envs.scan()) {
+  for await (const { env_id, org_id, active, deleting } of views.envs.scan()) {
+    if (recorded.has(env_id)) continue
     const plan = active ? views.directory.env(env_id)?.plan : (await views.orgs.get(org_id))?.plan
     if (plan === undefined) continue
     const { limits } = termsOf[plan]
     if (limits.call_retention_days === UNLIMITED) continue
     const keptFrom = keptFromOf(limits, now)
     if (active) removed += await expireEnv(deps, { env_id, seconds: retentionOf(plan), keptFrom, now })
-    else await recordDays(deps, { env_id, keptFrom, now }) // its runs count as usage of their month
+    else {
+      await recordDays(deps, { env_id, keptFrom, now }) // its runs count as usage of their month
+      if (deleting === null && !(await hasDays(deps, { env_id, keptFrom }))) recorded.add(env_id)
+    }
   }
   return removed + (await expireReplies(deps, { now }))
+}
+
+/** Whether the environment has days that the plan keeps, whose runs are recorded later. */
+const hasDays = async (
+  { views }: Pick<Deps, 'views'>,
+  { env_id, keptFrom }: { readonly env_id: string; readonly keptFrom: string },
+): Promise<boolean> => {
+  const kept = { equal: { env_id }, sort: 'day', from: keptFrom, limit: 1, offset: 0, totals: false } as const
+  return (await views.callDays.find(kept)).items.length > 0
 }
 
 const expireEnv = async (

@@ -5,6 +5,8 @@ import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { Idempotency } from '../../../src/commands/idempotency.ts'
 import { expireCalls } from '../../../src/commands/orgs/expireCalls.ts'
 import { deleteEnv } from '../../../src/commands/orgs/deleteEnv.ts'
+import { createEnv } from '../../../src/commands/orgs/createEnv.ts'
+import { createOrg } from '../../../src/commands/orgs/createOrg.ts'
 import { purgeEnv } from '../../../src/commands/orgs/purgeEnv.ts'
 import { renewRetention } from '../../../src/commands/orgs/renewRetention.ts'
 import { changeOrg } from '../../../src/commands/orgs/changeOrg.ts'
@@ -312,6 +314,60 @@ expiry(
     await rebuilt.close()
   },
 )
+
+expiry('of environments that were deleted in earlier months are read once', async () => {
+  const slug = `o-${newId().slice(-12)}`
+  const cause = { correlation_id: 'c' }
+  const { org_id } = await createOrg(deps, { slug, plan: 'free' }, cause)
+  const deleted: string[] = []
+  for (const name of ['a', 'b', 'c']) {
+    const { env_id } = await createEnv(deps, { org: slug, name }, cause)
+    await views.settled()
+    await startRun(env_id, true)
+    await views.settled()
+    await deleteEnv(deps, { env_id }, cause)
+    await purgeEnv({ ...deps, runtime: null }, { env_id, final: true })
+    deleted.push(env_id)
+  }
+  await views.settled()
+  const read: string[] = []
+  const [find, readCalls] = [
+    views.callDays.find.bind(views.callDays),
+    aggregates.calls.read.bind(aggregates.calls),
+  ]
+  Object.assign(views.callDays, {
+    find: (...args: Parameters<typeof find>) => {
+      read.push(String(args[0].equal['env_id']))
+      return find(...args)
+    },
+  })
+  Object.assign(aggregates.calls, {
+    read: (...args: Parameters<typeof readCalls>) => {
+      read.push(args[0])
+      return readCalls(...args)
+    },
+  })
+  const limits = termsOf.free.limits
+  const isOfDeleted = (name: string) => deleted.some((env_id) => name.includes(env_id))
+  const readsOf = async (work: () => Promise<unknown>): Promise<number> => {
+    read.length = 0
+    await work()
+    return read.filter(isOfDeleted).length
+  }
+  const runsAt = async (nowMs: number): Promise<number> =>
+    (await usageOf(views, { org_id, limits, nowMs })).runs_this_period
+  assert.equal([await runsAt(today), await runsAt(today)], [3, 3])
+  assert.is(await runsAt(dayIn(31)), 0)
+  assert.is(await readsOf(() => runsAt(dayIn(31))), 0, 'the usage')
+  const recorded = new Set<string>()
+  const sweepAt = (now: number) => readsOf(() => expireCalls(deps, { now, recorded }))
+  assert.ok((await sweepAt(dayIn(1))) > 0)
+  assert.ok((await sweepAt(dayIn(1))) > 0, 'the days are kept')
+  assert.ok((await sweepAt(dayIn(31))) > 0)
+  assert.is(await sweepAt(dayIn(31)), 0, 'the sweep')
+  Object.assign(views.callDays, { find })
+  Object.assign(aggregates.calls, { read: readCalls })
+})
 
 expiry('keep their facts until their documents are removed and their numbers recorded', async () => {
   const { env_id } = await planted('free')
