@@ -72,10 +72,42 @@ export const appendFacts = async (
     const isBegun = stored.length > 0 && stored.length < batch.length // by an earlier export of the environment
     if (isBegun && stored.every(({ id }, n) => id === batch[n]?.id))
       return appendFacts({ store }, batch.slice(stored.length))
+    if (stream === streamOf.calls(first.metadata.env_id ?? '')) return appendCounts({ store }, batch)
     throw new AppError(
       'conflict',
       `The environment exists already: ${stream} has other facts than the file`,
       { cause: error },
     )
+  }
+}
+
+/**
+ * Appends the facts of a batch that are not stored to the end of the stream of recorded and expired days: the sweep of this
+ * installation adds its own to it, also in an environment without content. The last numbers of a day apply. A day that has
+ * expired here stays expired.
+ */
+const appendCounts = async (
+  { store }: Pick<CommandDeps, 'store'>,
+  batch: readonly ImportedFact[],
+): Promise<void> => {
+  const [first] = batch
+  if (!first) return
+  const ids = new Set<string>()
+  let [last, expired] = [-1, '']
+  for await (const { id, revision, event } of store.read(first.stream)) {
+    ids.add(id)
+    last = revision
+    if (event.type === 'CallsExpired' && event.before > expired) expired = event.before
+  }
+  const missing = batch.filter(
+    ({ id, event }) => !ids.has(id) && !(event.type === 'CallsExpired' && event.before <= expired),
+  )
+  if (missing.length === 0) return
+  const events = missing.map(({ id, event, metadata }): NewEvent => ({ id, event, metadata }))
+  try {
+    await store.append(first.stream, events, last < 0 ? 'none' : last)
+  } catch (error) {
+    if (!isAppError(error, 'wrong_revision')) throw error
+    return appendCounts({ store }, batch) // a sweep was faster
   }
 }

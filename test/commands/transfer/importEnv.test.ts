@@ -1,3 +1,4 @@
+import { expireCalls } from '../../../src/commands/orgs/expireCalls.ts'
 import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { clock } from '../../../src/clock.ts'
@@ -273,6 +274,37 @@ transfer('of a later export continues that of an earlier one', async () => {
   recount(entries)
   await importInto(later, entries)
   assert.equal(await callsIn(later), await callsIn(source))
+})
+
+transfer('continues after the plan of the installation has expired days of the environment', async () => {
+  const swept = await openCommands()
+  await plantEnv(swept, 'acme', 'free')
+  const sweep = async () => {
+    await expireCalls(swept.deps, { now: clock.now() })
+    await swept.views.settled()
+  }
+  const ofSource = (await callsIn(source)).map((event) => JSON.stringify(event))
+  const counts = async () =>
+    (await callsIn(swept)).map((event) => JSON.stringify(event)).filter((event) => ofSource.includes(event))
+  await sweep()
+  assert.equal(
+    (await callsIn(swept)).map(({ type }) => type),
+    ['CallsExpired'],
+  )
+  const entries = await exported()
+  const earlier = entries.toSpliced(-2, 1)
+  recount(earlier)
+  await importInto(swept, earlier)
+  await sweep()
+  recount(entries)
+  await importInto(swept, entries)
+  const once = ofSource.filter((event) => !event.includes('CallsExpired'))
+  assert.equal(await counts(), once, 'a day that has expired here stays expired')
+  await importInto(swept, entries)
+  assert.equal(await counts(), once)
+  await swept.views.settled()
+  const { runs } = (await swept.views.callDays.get(`${mine.env_id}/${days.day}`)) ?? {}
+  assert.is(runs, 3)
 })
 
 transfer('is not possible with an event that no worker has taken: the export says so', async () => {
