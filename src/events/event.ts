@@ -63,6 +63,10 @@ export interface Recorded<E extends DomainEvent = DomainEvent> extends NewEvent<
 export const loggedAt = ({ at, metadata }: Pick<Recorded, 'at' | 'metadata'>): string =>
   metadata.imported_at ?? at
 
+/** Imported and restored facts were handled where they were stored first. */
+export const isHandledElsewhere = ({ first_at, unhandled }: Metadata): boolean =>
+  first_at !== undefined && unhandled !== true
+
 /** Returns whether a fact is of a type. */
 export const isOf = <Type extends EventType>(
   recorded: Recorded,

@@ -2,7 +2,7 @@ import { type Claimed, Dispatch } from '../commands/events/dispatch.ts'
 import { claimRun } from '../commands/runs/claimRun.ts'
 import { claimsOf } from '../commands/runs/claimsOf.ts'
 import { isRetryable, stackOf } from '../errors.ts'
-import { isOf, type Recorded } from '../events/event.ts'
+import { isHandledElsewhere, isOf, type Recorded } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
 import type { RunPlan } from '../events/run.ts'
 import type { ExecutionDeps } from './execution.ts'
@@ -18,10 +18,6 @@ interface Claimant {
   has(run_id: string): boolean
   begin(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void
 }
-
-/** Imported and restored facts were handled where they were stored first. */
-const isHandledElsewhere = ({ first_at, unhandled }: Recorded['metadata']): boolean =>
-  first_at !== undefined && unhandled !== true
 
 /** Appends the claims of a worker, and finds those whose append got no reply (W4). */
 export class Claims {

@@ -1,5 +1,5 @@
 import { clock } from '../clock.ts'
-import { type Cursor, type Recorded, START } from '../events/event.ts'
+import { type Cursor, isHandledElsewhere, type Recorded, START } from '../events/event.ts'
 import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import { needsRoom } from './heldDeliveries.ts'
@@ -142,6 +142,7 @@ export class UntakenEvents {
   }
 
   #add(recorded: Recorded): void {
+    if (isHandledElsewhere(recorded.metadata)) return
     const at = this.#againAt ?? clock.monotonic()
     const after = this.#after ?? START
     const env_id = needsRoom(recorded) ? (recorded.metadata.env_id ?? '') : null

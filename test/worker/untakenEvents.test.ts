@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { clock } from '../../src/clock.ts'
+import type { Metadata } from '../../src/events/event.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { newId } from '../../src/ids.ts'
 import { openLogger } from '../../src/logger.ts'
@@ -12,6 +13,7 @@ import { until } from '../support/until.ts'
 
 interface Context {
   append(...events: readonly DomainEvent[]): Promise<void>
+  appendWith(metadata: Partial<Metadata>, ...events: readonly DomainEvent[]): Promise<void>
   watch(options?: { remembered?: number; lateMs?: number }): Promise<UntakenEvents>
   lines: string[]
   close(): Promise<void>
@@ -23,17 +25,19 @@ untaken.before.each((context) => {
   const store = openEventStore({ dir: tempDir() })
   const stopping = new AbortController()
   const lines: string[] = []
-  const append = async (...events: readonly DomainEvent[]) => {
+  const appendWith = async (metadata: Partial<Metadata>, ...events: readonly DomainEvent[]) => {
     const stored = events.map((event) => ({
       id: newId(),
       event,
-      metadata: { correlation_id: 'c', env_id: 'e' },
+      metadata: { correlation_id: 'c', env_id: 'e', ...metadata },
     }))
     await store.append(`stream-${newId()}`, stored, 'none')
   }
+  const append = (...events: readonly DomainEvent[]) => appendWith({}, ...events)
   Object.assign(context, {
     lines,
     append,
+    appendWith,
     async watch(options = {}) {
       const logger = openLogger((line) => void lines.push(line))
       const watched = new UntakenEvents({ store, logger }, options)
@@ -110,6 +114,19 @@ untaken('are logged once when they wait too long, and once when all are taken', 
   } finally {
     clock.monotonic = monotonic
   }
+})
+
+untaken('are not those of an import that was interrupted', async ({ append, appendWith, watch }) => {
+  const watched = await watch()
+  const first_at = '2026-05-01T10:00:00.000Z'
+  await appendWith({ first_at }, published('imported'), requested('r'))
+  await append(published('a'))
+  await until(() => watched.waiting > 0)
+  assert.is(watched.waiting, 1)
+  await append(handled('a'))
+  await until(() => watched.oldestMs === 0)
+  await appendWith({ first_at, unhandled: true }, published('restored'))
+  await until(() => watched.oldestMs > 0)
 })
 
 untaken('are all found, although only a few are remembered', async ({ append, watch }) => {
