@@ -1,12 +1,15 @@
+import { BoundedMap } from '../boundedMap.ts'
 import { reads } from './slices.ts'
 import type { Collection, Doc, Query } from '../ports/readModels.ts'
 
 /** Documents per query. */
 const PAGE = 100
+/** Documents that are recognized when they have moved to a later place. A list may have millions. */
+const RECOGNIZED = 10_000
 
 /**
  * Yields every matching document in the order of its `sort` field, a string. Each page starts at the last value of the
- * previous page, because offsets would skip documents when the list gets shorter. A document that moves to a later
+ * previous page, because offsets would skip documents when the list gets shorter. A document that soon moves to a later
  * place is yielded once; one that moves back past the reader is missed. Other work continues between the pages.
  */
 export async function* everyDoc<D extends Doc>(
@@ -23,7 +26,9 @@ export async function* everyDoc<D extends Doc>(
     readonly from?: string
   },
 ): AsyncGenerator<D> {
-  const seen = new Set<unknown>()
+  const seen = new BoundedMap<unknown, true>(RECOGNIZED)
+  let same: ReadonlySet<unknown> = new Set() // those with the value of `start`
+  const idOf = (doc: D): unknown => (typeof id === 'function' ? id(doc) : doc[id])
   for (let start = from, ties = 0; ;) {
     const wait = reads.take()
     if (wait) await wait
@@ -37,13 +42,15 @@ export async function* everyDoc<D extends Doc>(
       totals: false,
     })
     for (const doc of items) {
-      const known = typeof id === 'function' ? id(doc) : doc[id]
-      if (seen.has(known)) continue
-      seen.add(known)
+      const known = idOf(doc)
+      if (same.has(known) || seen.get(known)) continue
+      seen.set(known, true)
       yield doc
     }
     if (items.length < limit) return
     start = String(items.at(-1)?.[sort])
-    ties = items.filter((doc) => doc[sort] === start).length
+    const last = items.filter((doc) => doc[sort] === start)
+    same = new Set(last.map(idOf))
+    ties = last.length
   }
 }

@@ -1,8 +1,10 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import * as assert from 'uvu/assert'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
 import { START } from '../../src/events/event.ts'
 import { everyDoc } from '../../src/loops/everyDoc.ts'
-import type { CollectionSpec, WritableCollection } from '../../src/ports/readModels.ts'
+import type { CollectionSpec, Query, WritableCollection } from '../../src/ports/readModels.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -88,5 +90,26 @@ pages('does not repeat a document that moves to a later place', async (context) 
   }
   assert.is(found.length, 250)
   assert.is(new Set(found).size, 250)
+})
+pages('keeps a few of the documents in memory, whatever the length of the list', async () => {
+  const count = 400_000
+  const page = ({ from, limit }: Query): Due[] => {
+    const first = typeof from === 'string' ? Number(from) : 0
+    const length = Math.min(limit, count - first)
+    return Array.from({ length }, (_, n) => ({ id: `document ${first + n}`, at: placeOf(first + n) }))
+  }
+  const find = (query: Query) => Promise.resolve({ items: page(query), total: 0 })
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const used = () => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const before = used()
+  let [found, grown] = [0, 0]
+  for await (const _ of everyDoc<Due>({ find }, { id: 'id', equal: {}, sort: 'at' }))
+    if (++found === count) grown = used() - before
+  assert.is(found, count)
+  assert.ok(grown < 8 << 20, `${grown} bytes`)
 })
 pages.run()
