@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress } from 'node:zlib'
+import { clock } from '../clock.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { filesIn, packageDir } from './built.ts'
 
@@ -104,14 +105,26 @@ export const writeDashboard = async (dir: string, to: string): Promise<void> => 
   }
 }
 
+/** A look reads the times of all sources, and any client may request the page, so requests share looks. */
+const LOOK_EVERY_MS = 1000
+
 /**
  * Returns a function that resolves with the dashboard of a package: the one in its `dist`, or in a checkout whose sources
  * are newer, a new one. It rejects with `unavailable` where neither is possible.
  */
-export const openDashboard = (dir = packageDir): (() => Promise<Dashboard>) => {
+export const openDashboard = (
+  dir = packageDir,
+  { lookEveryMs = LOOK_EVERY_MS }: { readonly lookEveryMs?: number } = {},
+): (() => Promise<Dashboard>) => {
   let current: { readonly newest: number; readonly dashboard: Promise<Dashboard> } | null = null
+  let look: { readonly at: number; readonly newest: Promise<number> } | null = null
+  const newestNow = (): Promise<number> => {
+    const at = clock.monotonic()
+    if (!look || at - look.at >= lookEveryMs) look = { at, newest: newestIn(join(dir, 'src/ui')) }
+    return look.newest
+  }
   return async () => {
-    const newest = await newestIn(join(dir, 'src/ui'))
+    const newest = await newestNow()
     if (current?.newest === newest) return current.dashboard
     const dashboard = dashboardOf(dir, newest)
     current = { newest, dashboard }

@@ -188,7 +188,7 @@ export const layers: readonly Layer[] = [
   },
 
   // This package as a tarball.
-  { path: 'package', imports: ['errors', 'sandbox/toJavaScript'], packages: ['esbuild'] },
+  { path: 'package', imports: ['clock', 'errors', 'sandbox/toJavaScript'], packages: ['esbuild'] },
 
   // A backup as a directory, which is read and written without the service.
   { path: 'backup/rowFrames', imports: ['errors'] },

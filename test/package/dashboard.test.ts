@@ -67,7 +67,7 @@ dashboards('are read from dist, and bundled again when a source is newer', async
   await writeDashboard(dir, join(dir, 'dist/ui'))
   const [asset = ''] = readdirSync(join(dir, 'dist/ui/assets')).filter((name) => name.endsWith('.js'))
   writeFileSync(join(dir, 'dist/ui/assets', asset), 'console.log("of dist")')
-  const read = openDashboard(dir)
+  const read = openDashboard(dir, { lookEveryMs: 0 })
   assert.match(text(await read(), `assets/${asset}`), 'of dist')
 
   writeFileSync(join(dir, 'src/ui/main.tsx'), 'console.log("new")')
@@ -75,6 +75,15 @@ dashboards('are read from dist, and bundled again when a source is newer', async
   utimesSync(join(dir, 'src/ui/main.tsx'), later, later)
   const dashboard = await read()
   assert.match(text(dashboard, loadedBy(dashboard)[0] ?? ''), 'console.log("new")')
+})
+
+dashboards('are requested many times with one look at the sources', async () => {
+  const read = openDashboard(checkout({ 'src/ui/main.tsx': 'console.log("one")' }))
+  await read()
+  const requests = Array.from({ length: 100 }, read)
+  const looks = process.getActiveResourcesInfo().filter((name) => name === 'FSReqPromise').length
+  assert.ok(looks <= 1, `${looks} looks`)
+  assert.is(new Set(await Promise.all(requests)).size, 1)
 })
 
 dashboards('are read from dist where there are no sources', async () => {
@@ -89,7 +98,7 @@ dashboards('are read from dist where there are no sources', async () => {
 
 dashboards('are unavailable while a source is wrong, and are tried again', async () => {
   const dir = checkout({ 'src/ui/main.tsx': 'const = 1' })
-  const read = openDashboard(dir)
+  const read = openDashboard(dir, { lookEveryMs: 0 })
   const failure = await read().catch((error: unknown) => error)
   assert.ok(isAppError(failure, 'unavailable'))
   assert.match((failure as Error).message, 'npm run prepare')
