@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { Static } from 'typebox'
-import { BODIES_BYTES, STREAMED_BYTES } from '../../src/api/http/memory.ts'
+import { STREAMED_BYTES, WEBHOOKS_BYTES } from '../../src/api/http/memory.ts'
 import type { OrgUsage } from '../../src/api/schemas.ts'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
@@ -58,7 +58,7 @@ export const hook = fn({ webhook: { service: 's', path: '/hook' } }, () => 'ran'
 `
 
 /** Large webhooks that the memory for the bodies of one organization admits. */
-const WEBHOOKS_AT_A_TIME = BODIES_BYTES / 2 / STREAMED_BYTES
+const WEBHOOKS_AT_A_TIME = WEBHOOKS_BYTES / 2 / STREAMED_BYTES
 
 const { free, starter, pro, scale } = termsOf
 const dataDir = tempDir()

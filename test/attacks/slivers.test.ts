@@ -45,9 +45,14 @@ const counted = (statuses: readonly number[]): string =>
     .map(([status, all]) => `${all.length} x ${status}`)
     .join(', ')
 
-/** Requests of one organization that occupy all of its memory for bodies, by sending nothing. */
+/** Bytes of a body that takes memory. */
+const LARGE = 40 << 10
+
+/** Webhooks of one organization that occupy all of its memory for their bodies, by sending no more. */
 const occupied = (url: string): Socket[] =>
-  Array.from({ length: 64 }, () => sending(url, [], [slivers('x')]).socket.on('error', () => {}))
+  Array.from({ length: 64 }, () =>
+    sending(url, [], [slivers('x'.repeat(LARGE))]).socket.on('error', () => {}),
+  )
 
 /** Writes a frame of 8 MiB to the service byte by byte, more slowly than the service reads. */
 const WRITES = `

@@ -36,19 +36,21 @@ const isLarge = (request: IncomingMessage): boolean =>
 
 const tooLarge = () => new AppError('payload_too_large', `body: expected at most ${MAX_BODY_BYTES} bytes`)
 
+/** The part of a body that could also have arrived as a small one takes no memory: its sender may send no more. */
 async function* limited(
   request: IncomingMessage,
   takeMemory: () => Promise<GiveBack>,
 ): AsyncGenerator<Buffer> {
-  const giveBack = await takeMemory()
+  let giveBack: GiveBack | undefined
   try {
     let size = 0
     for await (const chunk of incoming(request)) {
       size += chunk.length
       if (size > MAX_BODY_BYTES) throw tooLarge()
+      if (size > INLINE_BODY_BYTES) giveBack ??= await takeMemory()
       yield chunk
     }
   } finally {
-    giveBack()
+    giveBack?.()
   }
 }

@@ -25,7 +25,7 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
   const auth = credential && (await authorizeWebhook(deps, endpoint, credential))
   await deps.orgRates.take(ctx, env.env_id)
   const owner = env.org_id
-  const largeBody = largeBodyOf(ctx, () => deps.memory.bodies.take(owner, STREAMED_BYTES))
+  const largeBody = largeBodyOf(ctx, () => deps.memory.webhooks.take(owner, STREAMED_BYTES))
   const ending = await callWebhook(
     deps,
     {
