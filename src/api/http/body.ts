@@ -18,11 +18,18 @@ const MAX_PATH = 300
 /** A client must send a JSON body within this time. */
 const BODY_TIMEOUT_MS = 15_000
 
+/** How a large body is read: its rest when `admit` has resolved. */
+export interface LargeBody {
+  /** Bytes of the largest small body. */
+  readonly over: number
+  readonly admit: () => Promise<void>
+}
+
 /**
  * Reads a whole body of at most `limit` bytes. Rejects with `payload_too_large` as soon as the body is known
- * to be larger, and with `request_timeout` when it does not arrive in time.
+ * to be larger, and with `request_timeout` when it does not arrive in time, not counting the time of `admit`.
  */
-export const readBody = (request: IncomingMessage, limit: number): Promise<Buffer> =>
+export const readBody = (request: IncomingMessage, limit: number, large?: LargeBody): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const tooLarge = () => new AppError('payload_too_large', `body: expected at most ${limit} bytes`)
     if (Number(request.headers['content-length'] ?? 0) > limit) {
@@ -30,17 +37,28 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
       return reject(tooLarge())
     }
     const chunks = new ByteChunks()
-    const timer = setTimeout(
-      () => reject(new AppError('request_timeout', `body: expected within ${BODY_TIMEOUT_MS / 1000} s`)),
-      BODY_TIMEOUT_MS,
-    )
+    const refuse = (error: Error) => {
+      request.removeAllListeners('data')
+      request.resume()
+      reject(error)
+    }
+    const late = () =>
+      reject(new AppError('request_timeout', `body: expected within ${BODY_TIMEOUT_MS / 1000} s`))
+    let timer = setTimeout(late, BODY_TIMEOUT_MS)
+    let wanted = large
     request.on('close', () => clearTimeout(timer))
     request.on('data', (chunk: Buffer) => {
       chunks.add(chunk)
-      if (chunks.length <= limit) return
-      request.removeAllListeners('data')
-      request.resume()
-      reject(tooLarge())
+      if (chunks.length > limit) return refuse(tooLarge())
+      if (!wanted || chunks.length <= wanted.over) return
+      request.pause()
+      clearTimeout(timer)
+      wanted.admit().then(() => {
+        if (request.destroyed) return
+        timer = setTimeout(late, BODY_TIMEOUT_MS)
+        request.resume()
+      }, refuse)
+      wanted = undefined
     })
     request.on('end', () => {
       clearTimeout(timer)

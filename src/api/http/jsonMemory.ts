@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { GiveBack } from '../../loops/byteBudget.ts'
+import type { LargeBody } from './body.ts'
 import type { ApiMemory } from './memory.ts'
 
 /** Bodies up to this size take no memory while they arrive: the connections are limited too. */
@@ -24,8 +25,9 @@ const parsedBytes = (json: Buffer): number => {
 }
 
 /**
- * Reads and parses a JSON body with memory of its owner: for the bytes of a large one while they arrive, and for a large
- * value until `done` is called. The two are separate, so that no body that arrives slowly keeps others from being parsed.
+ * Reads and parses a JSON body with memory of its owner: for the bytes of a large one from the time when it has more than a
+ * small one, because its client may send no more, and for a large value until `done` is called. The two are separate, so that
+ * no body that arrives slowly keeps others from being parsed.
  */
 export const parseInMemory = async <Value>(
   memory: ApiMemory,
@@ -34,11 +36,21 @@ export const parseInMemory = async <Value>(
     limit,
     read,
     parse,
-  }: { limit: number | null; read: () => Promise<Buffer>; parse: (json: Buffer) => Value },
+  }: {
+    limit: number | null
+    read: (large: LargeBody | undefined) => Promise<Buffer>
+    parse: (json: Buffer) => Value
+  },
 ): Promise<{ readonly value: Value; readonly done?: GiveBack }> => {
-  const doneReading = limit === null ? undefined : await memory.bodies.take(owner, limit)
+  let isRead = false
+  let doneReading: GiveBack | undefined
+  const admitOf = (bytes: number) => async (): Promise<void> => {
+    const giveBack = await memory.bodies.take(owner, bytes)
+    if (isRead) giveBack() // the client has left meanwhile
+    else doneReading = giveBack
+  }
   try {
-    const json = await read()
+    const json = await read(limit === null ? undefined : { over: SMALL_BYTES, admit: admitOf(limit) })
     const bytes = parsedBytes(json)
     if (bytes <= SMALL_VALUE_BYTES) return { value: parse(json) }
     const done = await memory.values.take(owner, bytes)
@@ -49,6 +61,7 @@ export const parseInMemory = async <Value>(
       throw error
     }
   } finally {
+    isRead = true
     doneReading?.()
   }
 }

@@ -14,7 +14,7 @@ import { cookieIn, OPERATOR as OPERATOR_COOKIE, sessionCookie } from './cookies.
 import { sessionIn } from './sessionIn.ts'
 import { clientIp } from './clientIp.ts'
 import { demandUnconditional } from './conditions.ts'
-import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
+import { DEFAULT_MAX_BODY, type LargeBody, parseJson, readBody } from './body.ts'
 import { largeSizeOf, parseInMemory } from './jsonMemory.ts'
 import type { ApiMemory } from './memory.ts'
 import { type GiveBack, holding } from '../../loops/byteBudget.ts'
@@ -174,7 +174,7 @@ const validated = async <Deps>(
   memory?: { readonly of: ApiMemory; readonly owner: string },
 ): Promise<Validated<Deps>> => {
   if (!sendsContinue) sendContinue(ctx)
-  const read = () => readBody(ctx.req, maxBodyBytes)
+  const read = (large?: LargeBody) => readBody(ctx.req, maxBodyBytes, large)
   const parse = (json: Buffer) => {
     const body = checkBody?.(parseBody(json))
     return { body, query: checkQuery(ctx.query) }
