@@ -8,6 +8,8 @@ import type { CollectionSpec, ReadModels, WritableCollection } from '../ports/re
 const BEAT_MS = 400
 /** A node or worker without a sign of life for this long is declared lost. */
 const LOST_MS = 6000
+/** An id about which nobody asked for this long is watched no more: it left, or another node has forgotten it. */
+const UNASKED_MS = 3600_000
 
 type BeatDoc = {
   readonly count: number
@@ -29,6 +31,16 @@ interface Mine {
   readonly first: PromiseWithResolvers<void>
 }
 
+/** An id whose heartbeats this process watches. */
+interface Watched {
+  /** The last one seen; -1: none. */
+  count: number
+  /** The time for which it has not changed, milliseconds. */
+  silentMs: number
+  /** Monotonic milliseconds. */
+  askedAt: number
+}
+
 /** A living node, as the others know it. */
 interface LivingNode {
   readonly node_id: string
@@ -44,16 +56,20 @@ const beats: CollectionSpec = { name: 'beats', version: 1, indexes: [] }
  * M1: time in which this node could not read the heartbeats does not count as silence.
  * M2: correctness never depends on liveness. The log and the guards of the read models refuse the writes of a node that
  * was declared dead by mistake.
+ * M3: what is written and read does not grow with the number of nodes and workers that there were.
  */
 export class Liveness {
   readonly #readModels: ReadModels
+  readonly #unaskedMs: number
   readonly #mine = new Map<string, Mine>()
-  /** The watched ids: the last count seen, and for how long it has not changed, milliseconds. */
-  readonly #watched = new Map<string, { count: number; silentMs: number }>()
+  /** The ids of this process whose last heartbeats are to be removed. */
+  readonly #parted = new Set<string>()
+  readonly #watched = new Map<string, Watched>()
   #count = 0
 
-  constructor(readModels: ReadModels) {
+  constructor(readModels: ReadModels, { unaskedMs = UNASKED_MS }: { readonly unaskedMs?: number } = {}) {
     this.#readModels = readModels
+    this.#unaskedMs = unaskedMs
   }
 
   /**
@@ -68,6 +84,11 @@ export class Liveness {
     }
     this.#mine.set(id, mine)
     return mine.first.promise
+  }
+
+  /** Ends the heartbeats of an id of this process, which has another one now. Nothing else would remove them (M3). */
+  part(id: string): void {
+    if (this.#mine.delete(id)) this.#parted.add(id)
   }
 
   /** The living nodes. One that ended without leaving is among them for some seconds. */
@@ -94,11 +115,9 @@ export class Liveness {
 
   /** Returns the time without a heartbeat of an id. The first call starts the watch and returns 0. */
   silentMs(id: string): number {
-    let watched = this.#watched.get(id)
-    if (!watched) {
-      watched = { count: -1, silentMs: 0 }
-      this.#watched.set(id, watched)
-    }
+    const watched = this.#watched.get(id) ?? { count: -1, silentMs: 0, askedAt: 0 }
+    watched.askedAt = clock.monotonic()
+    this.#watched.set(id, watched)
     return watched.silentMs
   }
 
@@ -141,18 +160,21 @@ export class Liveness {
     if (this.#mine.size === 0) return
     const count = ++this.#count
     const mine = [...this.#mine] // an id that joins during the write is not in it
-    await collection.write(
-      mine.map(([id, { announced }]) => ({
-        id,
-        doc: isLast ? null : { count, ...announced },
-        cursor: cursorAt(count),
-      })),
-      START,
-    )
+    const parted = [...this.#parted]
+    const cursor = cursorAt(count)
+    const written = mine.map(([id, { announced }]) => ({
+      id,
+      doc: isLast ? null : { count, ...announced },
+      cursor,
+    }))
+    await collection.write([...written, ...parted.map((id) => ({ id, doc: null, cursor }))], START)
+    for (const id of parted) this.#parted.delete(id)
     if (!isLast) for (const [, { first }] of mine) first.resolve()
   }
 
   async #look(collection: WritableCollection<BeatDoc>, elapsedMs: number): Promise<void> {
+    const unasked = clock.monotonic() - this.#unaskedMs
+    for (const [id, { askedAt }] of this.#watched) if (askedAt < unasked) this.#watched.delete(id) // M3
     if (this.#watched.size === 0) return
     const found = await collection.getMany([...this.#watched.keys()])
     for (const [id, watched] of this.#watched) {

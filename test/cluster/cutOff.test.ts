@@ -1,3 +1,4 @@
+import { MongoClient } from 'mongodb'
 import * as assert from 'uvu/assert'
 import { START } from '../../src/events/event.ts'
 import { readConfig } from '../../src/process/config.ts'
@@ -38,12 +39,15 @@ const openNodes = async () => {
   const worker = await startServer({
     env: { ...env, SVC_READ_MODELS: proxy.url(readModels), SVC_ROLES: 'worker' },
   })
+  const client = new MongoClient(readModels)
   const { store } = await openLog(readConfig(installation(tempDir(), env)))
   return {
     others,
     proxy,
     store,
+    client,
     async close() {
+      await client.close()
       await worker.stop()
       await others.stop()
       await store.close()
@@ -59,15 +63,30 @@ if (!hasClusterEngines()) {
 } else {
   const cut = suite(title, { timeoutMs: 180_000 })
 
+  /** The heartbeats of workers: their counts, by id. */
+  const beatsOf = async (client: MongoClient) => {
+    const stored = client.db().collection<{ _id: string; last: { doc: string | null } }>('beats__v1')
+    const beats = new Map<string, number>()
+    for (const { _id, last } of await stored.find().toArray()) {
+      const beat = JSON.parse(last.doc ?? 'null') as { readonly count: number; readonly id?: string } | null
+      if (beat && beat.id === undefined) beats.set(_id, beat.count)
+    }
+    return beats
+  }
+
   cut('is lost once, and takes nothing until its heartbeats are stored again', async () => {
-    const { others, proxy, store, close } = await openNodes()
+    const { others, proxy, store, client, close } = await openNodes()
     const { api, url } = others
     const ending = new AbortController()
     const lives: string[] = []
+    const ids: string[] = []
     const types = ['WorkerStarted', 'WorkerLost'] as const
     const following = (async () => {
       for await (const { events } of store.subscribe({ after: START, types, signal: ending.signal }))
-        lives.push(...events.map(({ event }) => event.type))
+        for (const { event } of events) {
+          lives.push(event.type)
+          if (event.type === 'WorkerStarted') ids.push(event.worker_id)
+        }
     })()
     await deploy(api, 'jobs', { 'jobs.js': JOBS })
     await publish(api, 'work', 7)
@@ -90,6 +109,14 @@ if (!hasClusterEngines()) {
     assert.equal([again.attempt, again.result], [2, 7])
     await until(() => lives.length > 2)
     assert.equal(lives, ['WorkerStarted', 'WorkerLost', 'WorkerStarted'])
+    assert.is(ids.length, 2)
+    const [former = '', present = ''] = ids
+    const count = await until(async () => (await beatsOf(client)).get(present), PATIENT)
+    const later = await until(async () => {
+      const beats = await beatsOf(client)
+      return (beats.get(present) ?? 0) > count + 2 ? beats : null
+    }, PATIENT)
+    assert.not(later.has(former), 'a worker that has another id does not beat under its former one')
     ending.abort()
     await following
     await close()

@@ -97,6 +97,54 @@ heartbeats('are removed with the id of a dead worker, and stored again by one th
   await readModels.close()
 })
 
+heartbeats('end when this process has another id', async () => {
+  const readModels = openReadModels({ dir: tempDir() })
+  const collection = readModels.reader<{ count: number }>({ name: 'beats', version: 1, indexes: [] })
+  const counts = async () => [...(await collection.getMany(['former', 'present']))]
+  const liveness = new Liveness(readModels)
+  const ending = new AbortController()
+  const running = liveness.run(ending.signal)
+  await liveness.join('former')
+  await new Liveness(readModels).forget('former') // as the recovery does
+  liveness.part('former')
+  await liveness.join('present')
+  const [[, { count }] = ['', { count: 0 }]] = await counts()
+  const later = await until(async () => {
+    const found = await counts()
+    return found.some(([id, beat]) => id === 'present' && beat.count > count + 1) ? found : null
+  })
+  assert.equal(
+    later.map(([id]) => id),
+    ['present'],
+  )
+  ending.abort()
+  await running
+  await readModels.close()
+})
+
+heartbeats('are not read for ids about which nobody asks any more', async () => {
+  const readModels = openReadModels({ dir: tempDir() })
+  const writer = readModels.writer.bind(readModels)
+  let read: readonly string[] = []
+  readModels.writer = async <D extends Doc>(spec: CollectionSpec) => {
+    const collection = await writer<D>(spec)
+    const getMany = collection.getMany.bind(collection)
+    collection.getMany = (ids) => getMany((read = ids))
+    return collection
+  }
+  const liveness = new Liveness(readModels, { unaskedMs: 100 })
+  const ending = new AbortController()
+  const asking = setInterval(() => liveness.silentMs('present'), 10)
+  for (let n = 0; n < 100; n++) liveness.silentMs(`former ${n}`)
+  const running = liveness.run(ending.signal)
+  await until(() => read.length === 1)
+  assert.equal(read, ['present'])
+  clearInterval(asking)
+  ending.abort()
+  await running
+  await readModels.close()
+})
+
 heartbeats('that were removed leave nothing behind after the next start of a node', async () => {
   const readModels = openReadModels({ dir: tempDir() })
   const start = async (id: string) => {

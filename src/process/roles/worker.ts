@@ -19,6 +19,7 @@ export const startWorker = async (
   untaken: Pick<UntakenEvents, 'late'>,
 ): Promise<Worker> => {
   const { store, aggregates, views, payloads, keyring, quotas, logger, liveness, config } = node
+  let latest_id: string | undefined
   const worker = new Worker(
     {
       store,
@@ -42,7 +43,11 @@ export const startWorker = async (
       runTimeoutMs: config.runTimeoutMs,
       alone: liveness === null,
       ...(liveness && { untaken }),
-      onIdentity: (worker_id) => liveness?.join(worker_id),
+      onIdentity: (worker_id) => {
+        if (latest_id !== undefined && latest_id !== worker_id) liveness?.part(latest_id)
+        latest_id = worker_id
+        return liveness?.join(worker_id)
+      },
       onGivenUp: (reason) => node.onGivenUp?.(reason),
     },
   )
