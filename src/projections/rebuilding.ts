@@ -93,7 +93,7 @@ const rebuild = async (
     if (await begins(deps, work)) await replaceDocuments(deps, work, signal)
   } catch (error) {
     if (signal.aborted || isRetryable(error)) throw error
-    await drop(readModels, shadowOf(projection))
+    await dropNew(readModels, work)
     await rebuilds.change(name, { state: 'failed', error: messageOf(error) })
   }
 }
@@ -104,22 +104,29 @@ const CANCELLED = 'It was cancelled'
 /** One that replaces the documents may have done so in part: it is completed. */
 const isCancelled = ({ cancelled, state }: RebuildDoc): boolean => cancelled === true && state !== 'replacing'
 
-const drop = (readModels: ReadModels, projection: Projection): Promise<void> =>
-  readModels.drop(projection, () => Promise.resolve(true))
+/** Drops the new documents. The state changes first: while it is `replacing`, new documents that are gone are in their place. */
+const dropNew = async (
+  readModels: ReadModels,
+  { rebuilds, requested, projection }: Pick<Work, 'rebuilds' | 'requested' | 'projection'>,
+): Promise<void> => {
+  await rebuilds.change(requested.name, ({ state }) => (state === 'replacing' ? { state: 'waiting' } : {}))
+  await readModels.drop(shadowOf(projection), () => Promise.resolve(true))
+}
 
 /**
  * Decides what a crash has left. A request begins without documents of an earlier rebuild. One that was interrupted while it
  * replaced the documents is complete if the new ones are in their place. If they are not, only part of the replacement may
  * have happened, so it begins again. Resolves with whether there is something to do.
  */
-const begins = async (deps: Deps, { rebuilds, requested, projection }: Work): Promise<boolean> => {
+const begins = async (deps: Deps, work: Work): Promise<boolean> => {
   const { readModels } = deps
+  const { rebuilds, requested, projection } = work
   const { name, state } = requested
   const shadow = shadowOf(projection)
   if (state === 'waiting' || state === 'replacing') {
     await readModels.writer(projection) // completes an exchange that the crash has interrupted
     const isThere = (await readModels.versions()).some((version) => nameOf(version) === nameOf(shadow))
-    if (isThere) await drop(readModels, shadow)
+    if (isThere) await dropNew(readModels, work)
     else if (state === 'replacing') {
       await readModels.replace(projection, shadow) // completes what is left of it
       await recordLacking(deps, projection, requested)

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { AppError, isAppError } from '../../src/errors.ts'
 import { silent } from '../../src/logger.ts'
-import type { Doc } from '../../src/ports/readModels.ts'
+import type { Doc, ReadModels } from '../../src/ports/readModels.ts'
 import { nameOf, type Projection } from '../../src/projections/projection.ts'
 import { rebuildRequested } from '../../src/projections/rebuilding.ts'
 import { type RebuildDoc, Rebuilds } from '../../src/projections/rebuilds.ts'
@@ -75,6 +75,40 @@ for (const state of ['waiting', 'replacing'] as const)
       ['n0'],
     )
   })
+
+rebuild(
+  'begins again if the process has ended when it had dropped what a replacement left',
+  async (context) => {
+    const { store, readModels, stopping } = context
+    await store.append('p', newEvents(life('p', 1)), 'none')
+    const { projectors } = await started(context)
+    await damage(readModels, 'p')
+    await leave(context, { state: 'replacing' })
+    let drops = 0
+    const ending: ReadModels = {
+      ...withWriter(readModels, () => ({})),
+      async drop(...dropped) {
+        await readModels.drop(...dropped)
+        if (++drops === 1) throw new AppError('unavailable', 'the process has ended')
+      },
+    }
+    const deps = {
+      readModels: ending,
+      store,
+      projectors,
+      logger: silent,
+      onSkipped: () => {},
+      lookMs: LOOK_MS,
+    }
+    void rebuildRequested(deps, stopping.signal).catch(() => {})
+    assert.is((await ended(readModels)).state, 'done')
+    assert.is(drops, 1)
+    assert.equal(
+      (await dump(readModels)).map(({ name }) => name),
+      ['n0'],
+    )
+  },
+)
 
 rebuild(
   'is done if the process has ended after the replacement, with the differences found',
