@@ -1,5 +1,6 @@
 import { type Document, MongoClient } from 'mongodb'
 import * as assert from 'uvu/assert'
+import { dropVersion } from '../../src/adapters/mongodb/dropping.ts'
 import type { Envelope } from '../../src/adapters/mongodb/envelope.ts'
 import { commandOf, indexesOf, removedUpTo } from '../../src/adapters/mongodb/queries.ts'
 import { serverOf } from '../../src/adapters/mongodb/server.ts'
@@ -157,6 +158,79 @@ if (server) {
       assert.not((await collectionsIn(client)).includes('runs__v1'))
     },
   )
+
+  nodes('what an interrupted removal left is not in the version that is created again', async (context) => {
+    const { readModels, client } = context
+    const writes = Array.from({ length: 20 }, (_, n) => ({
+      id: `d${n}`,
+      doc: { env: 'x', at: n },
+      cursor: '1',
+    }))
+    const created = async () => {
+      const writer = await readModels.writer(spec)
+      await writer.write(writes, '1')
+      return writer.find({ ...inEnv, limit: 5 })
+    }
+    const found = await created()
+    assert.is(found.total, 20)
+    await client.db().collection('versions').deleteMany({})
+    await client.db().dropCollection('runs__v1__counts')
+    assert.equal(await created(), found)
+  })
+
+  /** Removes a version on a node whose registry does something else too. */
+  const removing = ({ client }: Context, other: (registry: Registry) => Partial<Registry>) => {
+    const registry = new Registry({ db: client.db() })
+    const own = other(registry)
+    const seen = new Proxy(registry, {
+      get: (_, name) => {
+        const value: unknown = Reflect.get(name in own ? own : registry, name)
+        return typeof value === 'function' ? value.bind(registry) : value
+      },
+    })
+    return dropVersion(
+      spec,
+      { db: client.db(), registry: seen, signal: new AbortController().signal },
+      unread,
+    )
+  }
+
+  nodes('a removal drops nothing that another node has created since', async (context) => {
+    const { readModels, openAnother } = context
+    await (await readModels.writer(spec)).write([{ id: 'a', doc: { env: 'x', at: 1 }, cursor: '1' }], '1')
+    const other = await openAnother()
+    await removing(context, (registry) => ({
+      async forget(...forgotten) {
+        const isForgotten = await registry.forget(...forgotten)
+        await (await other.writer(spec)).write([{ id: 'b', doc: { env: 'x', at: 2 }, cursor: '2' }], '2')
+        return isForgotten
+      },
+    }))
+    assert.equal(await other.reader(spec).find(inEnv), { items: [{ env: 'x', at: 2 }], total: 1 })
+  })
+
+  nodes('a removal by a process that was stopped asks again before it drops', async (context) => {
+    const { readModels, openAnother } = context
+    await (await readModels.writer(spec)).write([{ id: 'a', doc: { env: 'x', at: 1 }, cursor: '1' }], '1')
+    const other = await openAnother()
+    const machineNow = Date.now
+    let asked = 0
+    try {
+      await removing(context, (registry) => ({
+        async row(version) {
+          const row = await registry.row(version)
+          if (++asked !== 2) return row // the second time before the documents
+          await (await other.writer(spec)).write([{ id: 'b', doc: { env: 'x', at: 2 }, cursor: '2' }], '2')
+          Date.now = () => machineNow() + 60_000
+          return row
+        },
+      }))
+      assert.ok(asked >= 2)
+    } finally {
+      Date.now = machineNow
+    }
+    assert.equal(await other.reader(spec).find(inEnv), { items: [{ env: 'x', at: 2 }], total: 1 })
+  })
 
   nodes('an exchange that a crash has interrupted is completed by the next writer', async (context) => {
     const { readModels, openAnother, client } = context

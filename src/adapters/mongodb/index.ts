@@ -17,7 +17,7 @@ import { parseAddress } from './address.ts'
 import { collectionName, versionsIn } from './collections.ts'
 import { Connection } from './connection.ts'
 import { createIndexes } from './createIndexes.ts'
-import { dropVersion } from './dropping.ts'
+import { dropLeft, dropVersion } from './dropping.ts'
 import { ask, openingFailure } from './failures.ts'
 import { serverOf, type Server } from './server.ts'
 import { Presence } from './presence.ts'
@@ -196,11 +196,12 @@ class MongoReadModels implements ReadModels {
 
   /** Creates the version of this spec if necessary. */
   async #make(spec: CollectionSpec): ReturnType<Registry['register']> {
-    const registered = await this.#registry.register(spec)
-    if (registered.isExchanging)
-      await completeExchange(spec, { db: this.#server.db, registry: this.#registry })
-    const { made } = registered
+    const deps = { db: this.#server.db, registry: this.#registry }
     const name = collectionName(spec)
+    if ((await this.#registry.row(spec)) === null) await dropLeft(spec, deps)
+    const registered = await this.#registry.register(spec)
+    if (registered.isExchanging) await completeExchange(spec, deps)
+    const { made } = registered
     if (made === undefined || this.#indexed.get(name) !== made) {
       await createIndexes(this.#server, registered.spec)
       if (made !== undefined) this.#indexed.set(name, made)
