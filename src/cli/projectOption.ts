@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { PACKAGE } from '../bundle/packageJson.ts'
 import { readSettings } from '../bundle/settings.ts'
-import type { Client, Page, Project } from '../client/index.ts'
+import { type Client, type Page, type Project, ServiceError } from '../client/index.ts'
 import { allPages, type PageQuery } from '../client/lists.ts'
+import { pauseOf, wait } from '../client/wait.ts'
 import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { nearest } from '../sandbox/nearestName.ts'
@@ -94,10 +95,42 @@ export const listOfProjects = async <Item>(
   given: string | undefined,
   { page, idOf }: ListOfProject<Item>,
 ): Promise<readonly OfProject<Item>[]> => {
-  const names = given === undefined ? (await projectsOf(service)).map(({ name }) => name) : [given]
-  const lists = names.map(async (name) => {
-    const items = await Array.fromAsync(allPages((query) => page(name, query), idOf))
-    return items.map((item) => ({ ...item, project: name }))
-  })
-  return (await Promise.all(lists)).flat()
+  const projects = given === undefined ? await projectsOf(service) : [{ project_id: given, name: given }]
+  const lists = new Map<string, readonly OfProject<Item>[]>()
+  const read = async ({ project_id, name }: Pick<Project, 'project_id' | 'name'>) => {
+    const items = await Array.fromAsync(allPages((query) => page(project_id, query), idOf))
+    lists.set(
+      project_id,
+      items.map((item) => ({ ...item, project: name })),
+    )
+  }
+  const refused: (typeof projects)[number][] = []
+  const readAtOnce = async (each: (typeof projects)[number]) => {
+    try {
+      await read(each)
+    } catch (error) {
+      if (!isBeyondRate(error)) throw error
+      refused.push(each)
+    }
+  }
+  await Promise.all(projects.map(readAtOnce))
+  for (const each of refused) await withinRate(() => read(each))
+  return projects.flatMap(({ project_id }) => lists.get(project_id) ?? [])
+}
+
+const isBeyondRate = (error: unknown): error is ServiceError =>
+  error instanceof ServiceError && error.code === 'rate_limit_exceeded'
+
+/** Other clients of the organization may use the rate of its plan meanwhile. */
+const ATTEMPTS = 5
+
+/** Repeats a request that the rate of the plan refuses, after the time that the refusal names. */
+const withinRate = async (request: () => Promise<void>): Promise<void> => {
+  for (let failures = 1; ; failures += 1)
+    try {
+      return await request()
+    } catch (error) {
+      if (!isBeyondRate(error) || failures === ATTEMPTS) throw error
+      await wait(pauseOf(failures, error.retryAfter))
+    }
 }
