@@ -7,7 +7,7 @@ import type { Credential } from '../access/credential.ts'
 import type { Caller } from '../commands/deps.ts'
 import type { NewId } from '../ids.ts'
 import { closed } from './http/closed.ts'
-import { type Check, checkBody, checkQuery } from './http/validate.ts'
+import { type Check, checkBody, checkNoBody, checkQuery } from './http/validate.ts'
 
 /** The permission that a route requires: an action on a type and path (DESIGN.md, Permissions per endpoint). */
 export interface Needs<P = Record<string, string>> {
@@ -226,6 +226,10 @@ const NO_QUERY = { type: 'object', properties: {} } as unknown as TObject
 /** Fields of a reply that are shown once. */
 const SECRETS = ['token', 'ticket']
 
+/** The body of a GET has no meaning (RFC 9110, 9.3.1), and a handler checks what it reads itself. */
+const takesNoBody = ({ method, form, rawBody }: RouteSpec): boolean =>
+  method !== 'GET' && form === undefined && rawBody === undefined
+
 const checked = <Request>(
   spec: RouteSpec & { readonly handle: unknown },
   { takesKey }: { readonly takesKey: boolean },
@@ -241,7 +245,7 @@ const checked = <Request>(
       (name) => name in ((spec.reply.schema as TObject | undefined)?.properties ?? {}),
     ),
     checkQuery: spec.anyQuery ? (query) => query : checkQuery(spec.query ?? NO_QUERY),
-    checkBody: body && checkBody(body),
+    checkBody: body ? checkBody(body) : takesNoBody(spec) ? checkNoBody : undefined,
   }
 }
 

@@ -54,6 +54,22 @@ for (const route of allRoutes.filter((one) => one.body && !one.parseBody)) {
   })
 }
 
+for (const route of allRoutes.filter(({ method, body: schema, form, rawBody }) =>
+  method === 'GET' ? false : !schema && !form && rawBody === undefined,
+))
+  body(`is refused by ${route.operationId}, which takes no body`, async () => {
+    const refused = await send(route, { force: true })
+    isRefused(refused, /^force: unknown field; expected no fields$/)
+    refusedRequests.add(refused.headers.get('x-request-id') ?? '')
+  })
+
+body('is refused by a route that takes no body, also if it is no object', async () => {
+  isRefused(await api.send('DELETE', '/sessions', { body: ['id'] }), /^body: must be object, got \["id"\]$/)
+  isRefused(await api.send('DELETE', '/sessions', { body: '{"id":' }), /^body: expected JSON: /)
+  assert.is((await api.send('DELETE', '/sessions', { body: {} })).status, 200)
+  assert.is((await api.send('DELETE', '/sessions')).status, 200)
+})
+
 const words = suite('a text of the wrong form')
 
 words('is refused with the rule in words', async () => {

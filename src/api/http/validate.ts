@@ -1,4 +1,4 @@
-import type { Static, TObject, TSchema } from 'typebox'
+import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { AppError } from '../../errors.ts'
 import { patternRules } from './patternRules.ts'
@@ -19,6 +19,14 @@ export const checkBody = <S extends TSchema>(schema: S, what = 'body'): Check<St
     if (!validator().Check(input)) throw refusal(validator(), input, what)
     return input as Static<S>
   }
+}
+
+const checkNoFields = checkBody(Type.Object({}, { additionalProperties: false }))
+
+/** Checks the body of a route that takes none: a field would have no effect. Some clients send an object without fields. */
+export const checkNoBody: Check<undefined> = (input) => {
+  if (input !== undefined) checkNoFields(input)
+  return undefined
 }
 
 /** Checks a query string: applies defaults, converts integers and refuses unknown parameters. */

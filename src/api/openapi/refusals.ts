@@ -61,12 +61,12 @@ const refusalsOf = ({
   takesKey,
   path,
   method,
-  body,
   form,
   rawBody,
   errors = [],
 }: Route): Refusal[] => {
   const closed = needs !== null || operator === true
+  const readsBody = method !== 'GET' || rawBody !== undefined
   const implied: [Refusal, boolean][] = [
     ['unauthorized', closed],
     ['forbidden', needs !== null],
@@ -74,8 +74,8 @@ const refusalsOf = ({
     ['not_found', closed && /[:*]/.test(path)],
     ['conflict', closed && method !== 'GET'],
     ['idempotency_key_reused', takesKey],
-    ['request_timeout', Boolean(body ?? form ?? rawBody)],
-    ['payload_too_large', closed && Boolean(body ?? form ?? rawBody)],
+    ['request_timeout', readsBody],
+    ['payload_too_large', closed && readsBody],
     ['unsupported_media_type', form !== undefined],
     ['rate_limit_exceeded', closed],
     ['internal_server_error', closed],
