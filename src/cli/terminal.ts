@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import { on, once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { styleText } from 'node:util'
 import { AppError } from '../errors.ts'
+import { utf8 } from './values.ts'
 
 /** Colours a text where the result is shown on a terminal with colours. */
 export type Paint = (colour: Colour, text: string) => string
@@ -82,7 +83,7 @@ const inputOf = async (stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<s
   const stop = () => void stdin.destroy(new Error('interrupted'))
   signal.addEventListener('abort', stop, { once: true })
   try {
-    return await text(limited())
+    return utf8(await buffer(limited()), 'standard input')
   } finally {
     signal.removeEventListener('abort', stop)
   }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { unreadable } from '../errors.ts'
 import { isId } from '../ids.ts'
@@ -44,12 +45,20 @@ export const json = (text: string): unknown => {
 }
 
 /** The text of a file that an option or argument names. */
-export const textIn = (file: string): string => {
+export const textIn = (file: string): string => utf8(bytesIn(file), onOneLine(file))
+
+const bytesIn = (file: string): Buffer => {
   try {
-    return withoutBom(readFileSync(file, 'utf8'))
+    return readFileSync(file)
   } catch (error) {
     throw new WrongUsage(unreadable(onOneLine(file), error))
   }
+}
+
+/** Refuses other encodings, because each of their letters could become U+FFFD. */
+export const utf8 = (bytes: Buffer, from: string): string => {
+  if (isUtf8(bytes)) return withoutBom(bytes.toString('utf8'))
+  throw new WrongUsage(`${from}: expected text in UTF-8`)
 }
 
 /** A given text as a part of an error. */

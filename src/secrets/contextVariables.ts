@@ -17,6 +17,7 @@ export const sealVariable = async (
   const bytes = Buffer.byteLength(value)
   if (bytes > MAX_VALUE_BYTES)
     throw new AppError('bad_request', `value: expected at most ${MAX_VALUE_BYTES} bytes, got ${bytes}`)
+  if (!value.isWellFormed()) throw new AppError('bad_request', 'value: expected valid Unicode') // it is sealed as UTF-8
   return keyring.seal(env_id, purposeOf(key), value, project_id)
 }
 

@@ -57,7 +57,8 @@ test('are schedules that can be paused, resumed and started now', async () => {
 })
 
 test('are secrets, whose values come from the standard input and are never printed', async () => {
-  const set = (value: string) => cli(['secrets', 'set', 'KEY', '--description', 'd'], { env, input: value })
+  const set = (value: string | Buffer) =>
+    cli(['secrets', 'set', 'KEY', '--description', 'd'], { env, input: value })
   assert.equal(await set('one\ntwo\n'), { code: 0, out: 'Stored KEY of work\n', err: '' })
   assert.is((await json<Run>('run', 'work/key')).result, 'owt\neno')
   await set('three')
@@ -66,6 +67,8 @@ test('are secrets, whose values come from the standard input and are never print
   const listed = await svc('secrets', 'list', '--json')
   assert.match(listed.out, '"key":"KEY","description":"d"')
   assert.not.match(listed.out, 'three')
+  const other = await set(Buffer.from('\u00fc', 'latin1')) // another encoding, whose letters would be lost
+  assert.equal([other.code, other.err], [2, 'svc: standard input: expected text in UTF-8\n'])
   const empty = await set('')
   assert.equal([empty.code, empty.err], [2, 'svc: expected a value in the standard input, got nothing\n'])
   assert.is((await svc('secrets', 'remove', 'KEY')).code, 2)

@@ -34,6 +34,13 @@ events('reads JSON from a file that an editor of Windows wrote', async () => {
   assert.is((await json<Published>('send', 'talk', `@${file}`)).handlers, 1)
 })
 
+events('refuses a file of another encoding, whose letters would be lost', async () => {
+  const file = join(tempDir(), 'event.json')
+  writeFileSync(file, Buffer.from('{"words": ["M\u00fcller"]}', 'latin1'))
+  const { code, err } = await svc('send', 'talk', `@${file}`)
+  assert.equal([code, err], [2, `svc: data: ${file}: expected text in UTF-8\n`])
+})
+
 events('continues a stream', async () => {
   const { stream_id } = await json<Published>('send', 'nobody')
   assert.is((await json<Published>('send', 'nobody', '1', '--stream', stream_id)).stream_id, stream_id)

@@ -17,7 +17,7 @@ interface Given {
   /** Options of Node. */
   readonly nodeOptions?: readonly string[]
   /** The standard input; default: empty. */
-  readonly input?: string
+  readonly input?: string | Buffer
   /** A program with its arguments that starts the command, such as bubblewrap. */
   readonly within?: readonly string[]
 }
