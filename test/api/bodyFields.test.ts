@@ -109,6 +109,24 @@ body('is refused as a form with another file', async () => {
   isRefused(await api.send('POST', '/projects/own/builds', { body: form }), 'zip: unknown field')
 })
 
+const CUT_FORM = '--B\r\nContent-Disposition: form-data; name="hash"\r\n\r\nab'
+
+body('is refused as a form in words, and not in those of its parser', async () => {
+  const form = formOf(await zipBuild({ 'a.js': 'export const a = 1' }))
+  form.set('hash', form.get('file') ?? '')
+  isRefused(
+    await api.send('POST', '/projects/own/builds', { body: form }),
+    'file: expected no other file in the form; a part of another field has no filename',
+  )
+  const cut = (type: string) =>
+    api.send('POST', '/projects/own/builds', { body: CUT_FORM, headers: { 'content-type': type } })
+  isRefused(
+    await cut('multipart/form-data; boundary=B'),
+    'body: expected a whole form, which ends with the boundary of its Content-Type',
+  )
+  isRefused(await cut('multipart/form-data'), 'Content-Type: expected multipart/form-data with a boundary')
+})
+
 body('is refused for the unknown field, also if a required one is missing', async () => {
   isRefused(await api.send('POST', '/projects', { body: { nam: 'a' } }), 'nam: unknown field; expected name')
 })

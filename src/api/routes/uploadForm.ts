@@ -34,6 +34,9 @@ export const UploadForm = Type.Object({
   ),
 })
 
+const MAX_FIELDS = 20
+const MAX_FIELDS_BYTES = 64 << 10
+
 export interface Upload {
   readonly file: string
   readonly size: number
@@ -59,8 +62,8 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
       uploadDir: dir,
       maxFiles: 1,
       maxFileSize: MAX_ZIP_BYTES,
-      maxFields: 20,
-      maxFieldsSize: 64 << 10,
+      maxFields: MAX_FIELDS,
+      maxFieldsSize: MAX_FIELDS_BYTES,
       allowEmptyFiles: true,
       minFileSize: 0,
       hashAlgorithm: 'sha256',
@@ -139,11 +142,21 @@ const receivePart: NonNullable<FormOptions['onPart']> = (part, handle) => {
 /** formidable's codes when a file, or all files together, exceed the limit. */
 const TOO_LARGE: readonly unknown[] = [1009, 1016]
 
+/** Mistakes in a form by formidable's codes, whose own messages name its options and states. */
+const mistakes: ReadonlyMap<unknown, string> = new Map([
+  [1006, `body: expected at most ${MAX_FIELDS_BYTES} bytes of fields beside the file`],
+  [1007, `body: expected at most ${MAX_FIELDS} fields`],
+  [1012, 'body: expected a whole form, which ends with the boundary of its Content-Type'],
+  [1013, 'Content-Type: expected multipart/form-data with a boundary, as clients set it for a form'],
+  [1015, 'file: expected no other file in the form; a part of another field has no filename'],
+])
+
 const refusedForm = (error: Error & { code?: unknown }): AppError => {
   if (TOO_LARGE.includes(error.code))
     return new AppError('payload_too_large', `file: expected at most ${MAX_ZIP_BYTES} bytes`, {
       cause: error,
     })
   if (isFullDisk(error)) return fullDisk(error)
-  return new AppError('bad_request', `body: expected a readable form: ${error.message}`, { cause: error })
+  const message = mistakes.get(error.code) ?? `body: expected a readable form: ${error.message}`
+  return new AppError('bad_request', message, { cause: error })
 }
