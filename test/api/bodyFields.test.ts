@@ -89,6 +89,12 @@ words('is refused with the rule in words', async () => {
   )
 })
 
+words('names the item of a list that may be null', async () => {
+  const changed = (network: unknown) => api.send('PATCH', '/projects/own', { body: { network } })
+  isRefused(await changed(['a.example', 7]), /^network\.1: must be string, got 7$/)
+  isRefused(await changed('a.example'), /^network: expected array or null, got "a.example"$/)
+})
+
 for (const { operationId, body: schema, query } of allRoutes)
   for (const [field, pattern] of patternsIn({ body: schema, query }))
     words(`has a rule in words for ${field} of ${operationId}`, () => {

@@ -63,7 +63,10 @@ const refusal = (validator: Validator, input: unknown, what: string): AppError =
   // The message about a union as a whole is clearer than those about its members, unless the value is nearly one of them.
   const union = errors.find(({ keyword }) => keyword === 'anyOf')
   const nearly = errors.find(
-    ({ keyword }) => keyword !== 'anyOf' && keyword !== 'type' && keyword !== 'const',
+    ({ keyword, instancePath }) =>
+      keyword !== 'anyOf' &&
+      keyword !== 'const' &&
+      (keyword !== 'type' || (union && instancePath.startsWith(`${union.instancePath}/`))),
   )
   const error = nearly ?? union ?? errors[0]
   const missing = error?.keyword === 'required' ? error.params.requiredProperties[0] : undefined
