@@ -150,6 +150,15 @@ body('is refused with a message that cuts a long name', async () => {
   assert.match(message, /^x{60}…: unknown field; expected name, network$/)
 })
 
+body('is refused without any of the fields that a change has', async () => {
+  const changed = (path: string) => operator.send('PATCH', `${server.url}/operator/${path}`, { body: {} })
+  isRefused(await changed('orgs/own'), /^body: expected at least one of plan, name, team_members, got {}$/)
+  isRefused(
+    await changed('api-keys/own'),
+    /^body: expected at least one of enabled, name, permissions, expires_in, got {}$/,
+  )
+})
+
 body('is refused in a nested object, which is named', () => {
   const Address = Type.Optional(Type.Object({ city: Type.String() }))
   const check = checkBody(closed(Type.Object({ name: Type.String(), address: Address })))

@@ -76,6 +76,8 @@ const refusal = (validator: Validator, input: unknown, what: string): AppError =
   const expected =
     // Of a large union, the validator reports only the first members.
     (error?.keyword === 'pattern' && inWords(error.params.pattern)) ||
+    (error?.keyword === 'minProperties' &&
+      `expected at least one of ${fieldsAt(validator.Type(), path).join(', ')}`) ||
     ((error?.keyword === 'anyOf' || error?.keyword === 'const') && alternativesAt(validator.Type(), path)) ||
     (error?.message ?? 'is not valid')
   return new AppError(

@@ -110,16 +110,19 @@ export const apiKeyRoutes = [
     description:
       'Takes effect at once on every node, also for the sessions and service keys of the key. Streams that they no ' +
       'longer permit are closed.',
-    body: Type.Object({
-      enabled: Type.Optional(Type.Boolean()),
-      name: Type.Optional(Name),
-      permissions: Type.Optional(Permissions),
-      expires_in: Type.Optional(
-        Type.Union([Seconds, Type.Null()], {
-          description: 'The key expires in this number of seconds; null: it does not expire',
-        }),
-      ),
-    }),
+    body: Type.Object(
+      {
+        enabled: Type.Optional(Type.Boolean()),
+        name: Type.Optional(Name),
+        permissions: Type.Optional(Permissions),
+        expires_in: Type.Optional(
+          Type.Union([Seconds, Type.Null()], {
+            description: 'The key expires in this number of seconds; null: it does not expire',
+          }),
+        ),
+      },
+      { minProperties: 1 },
+    ),
     example: { enabled: false },
     reply: { kind: 'item', schema: ApiKey },
     handle: async ({ deps, params: { api_key_id }, body, operator }) => {

@@ -101,11 +101,14 @@ export const operatorRoutes = [
     operationId: 'updateOrg',
     summary: 'Change an organization',
     description: 'A new plan applies from the next request on.',
-    body: Type.Object({
-      plan: Type.Optional(Plan),
-      name: Type.Optional(Name),
-      team_members: Type.Optional(Type.Integer({ minimum: 0, maximum: 1e6 })),
-    }),
+    body: Type.Object(
+      {
+        plan: Type.Optional(Plan),
+        name: Type.Optional(Name),
+        team_members: Type.Optional(Type.Integer({ minimum: 0, maximum: 1e6 })),
+      },
+      { minProperties: 1 },
+    ),
     example: { plan: 'scale' },
     reply: { kind: 'item', schema: Org },
     handle: async ({ deps, params: { org }, body, operator }) => {
