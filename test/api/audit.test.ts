@@ -231,8 +231,9 @@ audited('is filtered by times, type, actor and resource together', async () => {
 })
 
 const wrong: [query: string, message: RegExp][] = [
-  ['to=%2B012000-01-01T00:00Z', /to: expected a time from 1970 to 9999, got/],
-  ['from=-000001-01-01T00:00Z', /from: expected a time from 1970 to 9999, got/],
+  ['to=%2B012000-01-01T00:00Z', /to: expected a time from 1970 to 9999-12-31T00:00:00.000Z, got/],
+  ['to=9999-12-31T23:59:59Z', /to: expected a time from 1970 to 9999-12-31T00:00:00.000Z, got/],
+  ['from=-000001-01-01T00:00Z', /from: expected a time from 1970 to 9999-12-31T00:00:00.000Z, got/],
   ['from=yesterday', /from: expected an ISO 8601 time such as .*, got "yesterday"/],
   ['from=2999-01-01', /from: expected a time in the past, got 2999-01-01T00:00:00.000Z; it is 20/],
   ['from=2020-02-01&to=2020-01-01', /to: expected a time after from/],

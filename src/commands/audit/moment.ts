@@ -29,7 +29,10 @@ export const timeOf = (field: string, text: string): string => {
       `${field}: expected an ISO 8601 time such as 2026-05-01T10:00:00Z, got "${text.slice(0, 60)}"`,
     )
   if (ms >= 0 && ms <= LAST_MS) return isoOf(ms)
-  throw new AppError('bad_request', `${field}: expected a time from 1970 to 9999, got "${text.slice(0, 60)}"`)
+  throw new AppError(
+    'bad_request',
+    `${field}: expected a time from 1970 to ${isoOf(LAST_MS)}, got "${text.slice(0, 60)}"`,
+  )
 }
 
 /** Milliseconds since 1970; null if the text is no time. */
