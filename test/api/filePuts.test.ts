@@ -6,6 +6,7 @@ import { isId } from '../../src/ids.ts'
 import { withBlobs } from '../support/blobs.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
+import { isRefused } from './refusal.ts'
 import { etagOf, type FileUpload, storedFiles } from './storedFiles.ts'
 
 type File = Static<typeof FileSchema>
@@ -74,6 +75,19 @@ uploads('keeps bytes unchanged, also an empty file', async () => {
   assert.equal(new Uint8Array(await response.arrayBuffer()), bytes)
   const empty = await put('empty', '')
   assert.equal([empty.size, (await get(empty.file_id)).text], [0, ''])
+})
+
+uploads('refuses an encoding, which no download would name', async () => {
+  const { upload_id } = await api.post<{ upload_id: string }>('/files/uploads', { path: 'encoded' })
+  for (const path of ['upload/encoded', `uploads/${upload_id}/1`]) {
+    const put = (encoding: string) =>
+      api.send('PUT', `/files/${path}`, { body: 'x', headers: { 'content-encoding': encoding } })
+    isRefused(
+      await put('gzip'),
+      /^Content-Encoding: not supported, expected the content as it is to be stored/,
+    )
+    assert.is((await put('identity')).status, 200)
+  }
 })
 
 uploads('treats a file without type as bytes', async () => {

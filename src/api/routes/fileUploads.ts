@@ -14,7 +14,7 @@ import { incoming } from '../http/incoming.ts'
 import { sendContinue } from '../http/expectContinue.ts'
 import { type Ask, item, none, route } from '../route.ts'
 import { FileUpload, MultipartUpload, UploadedPart, UploadUnderWay } from '../schemas.ts'
-import { announcedBytes, presentUpload } from './files.ts'
+import { announcedBytes, demandPlain, presentUpload } from './files.ts'
 
 const tag = 'Files'
 
@@ -51,6 +51,7 @@ const receivePart = async (ask: Ask<{ upload_id: string; part_number: string }>)
   const { ctx, deps, params, caller } = ask
   const { upload_id } = params
   const { env_id } = caller.cause
+  demandPlain(ctx)
   await pendingUpload(deps, env_id, { upload_id })
   const { part_number: written } = params
   const part_number = /^\d{1,6}$/.test(written) ? Number(written) : NaN

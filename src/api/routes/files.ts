@@ -81,11 +81,22 @@ export const announcedBytes = (ctx: Context): number | null => {
   return header === '' ? null : Number(header)
 }
 
+/** Refuses encoded content: a file keeps its type and not its encoding, so a download could not be read. */
+export const demandPlain = (ctx: Context): void => {
+  const encoding = ctx.get('Content-Encoding')
+  if (encoding !== '' && encoding.toLowerCase() !== 'identity')
+    throw new AppError(
+      'bad_request',
+      'Content-Encoding: not supported, expected the content as it is to be stored, with a Content-Type such as application/gzip',
+    )
+}
+
 const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
   const { ctx, deps, caller, credential } = ask
   const path = pathIn(ctx, UPLOAD)
   if (ctx.get('Content-Range') !== '')
     throw new AppError('bad_request', 'Content-Range: not supported, expected the whole file')
+  demandPlain(ctx)
   const content_type = checkedContentType(ctx.get('Content-Type'))
   const content = () => {
     sendContinue(ctx)
