@@ -56,6 +56,15 @@ const kindOf = (value: unknown): string => {
   return Array.isArray(value) ? 'an array' : typeof value
 }
 
+/** An option with another name would have no effect. */
+const checkOptions = (caller: string, options: unknown, names: readonly string[]): void => {
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw new TypeError(`Expected ${caller}() with an object of options, got ${kindOf(options)}`)
+  const unknown = Object.keys(options).find((name) => !names.includes(name))
+  if (unknown !== undefined)
+    throw new TypeError(`Expected ${caller}() with only the options ${names.join(', ')}, got "${unknown}"`)
+}
+
 /** The files of the run's environment. */
 export const files = {
   /** Reads a file of at most 64 MiB. Rejects with code `not_found` if it does not exist. */
@@ -76,6 +85,7 @@ export const files = {
     content: string | Uint8Array,
     options: { contentType?: string } = {},
   ): Promise<FileInfo> => {
+    checkOptions('files.put', options, ['contentType'])
     const bytes = bytesOf(content)
     if (bytes.length > MAX_CONTENT) throw tooLarge(bytes.length)
     const type =
@@ -88,8 +98,7 @@ export const files = {
   list: async (
     options: { prefix?: string; limit?: number; offset?: number } = {},
   ): Promise<readonly FileInfo[]> => {
-    if (typeof options !== 'object' || options === null || Array.isArray(options))
-      throw new TypeError(`Expected files.list() with an object of options, got ${kindOf(options)}`)
+    checkOptions('files.list', options, ['prefix', 'limit', 'offset'])
     return (await ask('list', options)) as readonly FileInfo[]
   },
 

@@ -155,6 +155,18 @@ for (const [content, got] of [
     assert.is(message, `Expected files.put() with content as a string or Uint8Array, got ${got}`)
   })
 
+sdk('refuses an option of files that would have no effect', async () => {
+  const misspelt = { content_type: 'text/css' } as object
+  assert.is(
+    await messageOf(() => inRun(() => files.put('a', 'x', misspelt))),
+    'Expected files.put() with only the options contentType, got "content_type"',
+  )
+  assert.is(
+    await messageOf(() => inRun(() => files.list({ path: 'a' } as object))),
+    'Expected files.list() with only the options prefix, limit, offset, got "path"',
+  )
+})
+
 sdk('describes the current run', async () => {
   const { value } = await inRun(async () => currentRun())
   assert.is((value as RunInfo).run_id, 'r')
