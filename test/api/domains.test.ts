@@ -139,6 +139,18 @@ domains('cannot be names of this service', async () => {
     assert.is((await api.refused('POST', '/domains', { domain })).code, 'bad_request')
 })
 
+domains('of the own environment are named by a refusal to register them again', async () => {
+  const { domain_id } = await api.post<{ domain_id: string }>('/domains', { domain: 'again.example.com' })
+  const { code, message } = await api.refused('POST', '/domains', { domain: 'again.example.com' })
+  assert.equal(
+    [code, message],
+    [
+      'domain_exists',
+      `domain: again.example.com is registered in this environment already, with the domain_id ${domain_id}`,
+    ],
+  )
+})
+
 domains('of one name are registered once in all environments: 409 domain_exists', async () => {
   const { domain } = await register()
   for (const as of [api, await tenant('scale')]) {

@@ -41,6 +41,7 @@ export const registerDomain = async (
     await views.settled('domains')
     const held = await views.domains.get(other.holder)
     if (!held) return isStale(other) && (await abandon(deps, other, cause)) ? 'void' : 'in use'
+    if (held.env_id === cause.env_id && held.status !== 'deleting') throw own(domain, held.domain_id)
     if (held.status !== 'pending_validation' || held.is_proved) return 'in use'
     if (!(await isClaimed(deps, claim))) throw unproved(domain, claim)
     return (await expireClaim(deps, held, cause.correlation_id)) ? 'void' : 'in use'
@@ -100,6 +101,12 @@ const isClaimed = async ({ dns }: Pick<Deps, 'dns'>, { name, target }: ClaimReco
     throw error
   }
 }
+
+const own = (domain: string, domain_id: string): AppError =>
+  new AppError(
+    'domain_exists',
+    `domain: ${domain} is registered in this environment already, with the domain_id ${domain_id}`,
+  )
 
 const unproved = (domain: string, { name, target }: ClaimRecord): AppError =>
   new AppError(
