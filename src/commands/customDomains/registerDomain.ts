@@ -41,9 +41,12 @@ export const registerDomain = async (
     await views.settled('domains')
     const held = await views.domains.get(other.holder)
     if (!held) return isStale(other) && (await abandon(deps, other, cause)) ? 'void' : 'in use'
-    if (held.env_id === cause.env_id && held.status !== 'deleting') throw own(domain, held.domain_id)
-    if (held.status !== 'pending_validation' || held.is_proved) return 'in use'
-    if (!(await isClaimed(deps, claim))) throw unproved(domain, claim)
+    const isOwn = held.env_id === cause.env_id && held.status !== 'deleting'
+    if (held.status !== 'pending_validation' || held.is_proved) {
+      if (isOwn) throw own(domain, held.domain_id)
+      return 'in use'
+    }
+    if (!(await isClaimed(deps, claim))) throw isOwn ? own(domain, held.domain_id) : unproved(domain, claim)
     return (await expireClaim(deps, held, cause.correlation_id)) ? 'void' : 'in use'
   }
   const by = { holder: domain_id, org_id, reserved_at: clock.iso() }
