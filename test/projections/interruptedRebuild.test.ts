@@ -48,6 +48,13 @@ const leave = async ({ readModels, store }: Engines, change: Partial<RebuildDoc>
   return doc
 }
 
+/** Works on the requested rebuilds with other read models or projectors, until the test stops it. */
+const rebuildOn = (
+  { store, stopping }: Pick<Engines, 'store' | 'stopping'>,
+  given: Pick<Parameters<typeof rebuildRequested>[0], 'readModels' | 'projectors'>,
+): Promise<void> =>
+  rebuildRequested({ ...given, store, logger: silent, onSkipped: () => {}, lookMs: LOOK_MS }, stopping.signal)
+
 rebuild('continues after the process has ended', async (context) => {
   const { store, readModels } = context
   await store.append('p', newEvents(life('p', 1)), 'none')
@@ -79,7 +86,7 @@ for (const state of ['waiting', 'replacing'] as const)
 rebuild(
   'begins again if the process has ended when it had dropped what a replacement left',
   async (context) => {
-    const { store, readModels, stopping } = context
+    const { store, readModels } = context
     await store.append('p', newEvents(life('p', 1)), 'none')
     const { projectors } = await started(context)
     await damage(readModels, 'p')
@@ -92,15 +99,7 @@ rebuild(
         if (++drops === 1) throw new AppError('unavailable', 'the process has ended')
       },
     }
-    const deps = {
-      readModels: ending,
-      store,
-      projectors,
-      logger: silent,
-      onSkipped: () => {},
-      lookMs: LOOK_MS,
-    }
-    void rebuildRequested(deps, stopping.signal).catch(() => {})
+    void rebuildOn(context, { readModels: ending, projectors }).catch(() => {})
     assert.is((await ended(readModels)).state, 'done')
     assert.is(drops, 1)
     assert.equal(
@@ -133,7 +132,7 @@ rebuild(
 rebuild(
   'ends with its loop, so that a second one never replaces the documents by nothing',
   async (context) => {
-    const { store, readModels, stopping } = context
+    const { store, readModels } = context
     await store.append('p', newEvents(life('p', 1)), 'none')
     const { projectors } = await started(context)
     const reads = held(projectors.reads)
@@ -144,30 +143,25 @@ rebuild(
         return scan()
       },
     }))
-    const deps = {
-      readModels: failing,
-      store,
-      projectors: forwardingProjectors(projectors, reads),
-      logger: silent,
-      onSkipped: () => {},
-      lookMs: LOOK_MS,
-    }
     await request(readModels)
-    const ending = rebuildRequested(deps, stopping.signal).catch((error: unknown) => error)
+    const ending = rebuildOn(context, {
+      readModels: failing,
+      projectors: forwardingProjectors(projectors, reads),
+    }).catch((error: unknown) => error)
     await until(() => reads.waiting.size === 1)
     isDown = true
     assert.ok(isAppError(await ending, 'unavailable'))
     assert.is(reads.waiting.size, 0)
     isDown = false
     reads.release()
-    void rebuildRequested(deps, stopping.signal).catch(() => {})
+    void rebuildOn(context, { readModels: failing, projectors }).catch(() => {})
     assert.is((await ended(readModels)).state, 'done')
     assert.is((await dump(readModels)).length, 1)
   },
 )
 
 rebuild('continues when its progress cannot be stored', async (context) => {
-  const { store, readModels, stopping } = context
+  const { store, readModels } = context
   await store.append('p', newEvents(life('p', 1)), 'none')
   const { projectors } = await started(context)
   const reads = held(projectors.reads)
@@ -180,11 +174,10 @@ rebuild('continues when its progress cannot be stored', async (context) => {
     },
   }))
   await request(readModels)
-  const deps = { readModels: failing, store, logger: silent, onSkipped: () => {}, lookMs: LOOK_MS }
-  void rebuildRequested(
-    { ...deps, projectors: forwardingProjectors(projectors, reads) },
-    stopping.signal,
-  ).catch(() => {})
+  void rebuildOn(context, {
+    readModels: failing,
+    projectors: forwardingProjectors(projectors, reads),
+  }).catch(() => {})
   await until(() => writes >= 5)
   reads.release()
   assert.is((await ended(readModels)).state, 'done')
@@ -212,7 +205,7 @@ rebuild('facts that it skips take the place of those that were skipped before', 
 
 for (const lacks of ['new', 'former'])
   rebuild(`facts that the ${lacks} documents lack are known after an interruption`, async (context) => {
-    const { store, readModels, stopping } = context
+    const { store, readModels } = context
     let isBroken = lacks === 'former'
     const broken: Projection = {
       ...any,
@@ -233,15 +226,7 @@ for (const lacks of ['new', 'former'])
     }
     await request(readModels)
     const failing = failingAfterExchange(readModels, look)
-    const deps = {
-      readModels: failing,
-      store,
-      projectors,
-      logger: silent,
-      onSkipped: () => {},
-      lookMs: LOOK_MS,
-    }
-    void rebuildRequested(deps, stopping.signal).catch(() => {})
+    void rebuildOn(context, { readModels: failing, projectors }).catch(() => {})
     assert.is((await ended(readModels)).state, 'done')
     await projectors.reach(NAME, await store.head())
     assert.is(await skipped.count(), lacks === 'former' ? 1 : 2)

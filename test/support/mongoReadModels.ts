@@ -61,3 +61,9 @@ export const refused = (work: Promise<unknown>): Promise<unknown> =>
     () => null,
     (error: unknown) => error,
   )
+
+export const collectionsIn = async (client: MongoClient): Promise<string[]> =>
+  (await client.db().listCollections().toArray()).map(({ name }) => name)
+
+/** Says that no node reads a version. */
+export const unread = (): Promise<boolean> => Promise.resolve(true)
