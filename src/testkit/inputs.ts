@@ -18,7 +18,21 @@ export interface GivenInput {
 
 /** Fields of SPEC.md, in the order in which the service gives them. */
 const EVENT = ['type', 'data', 'id', 'timestamp', 'source']
-const REQUEST = ['method', 'url', 'headers', 'query', 'params', 'body', 'bodyRaw', 'ip', 'auth']
+const REQUEST = [
+  'method',
+  'url',
+  'originalUrl',
+  'headers',
+  'query',
+  'params',
+  'body',
+  'bodyRaw',
+  'bodyBytes',
+  'ip',
+  'auth',
+]
+/** Other names of the same fields. */
+const ALIASES = ['original-url', 'body-raw', 'body-bytes']
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -82,17 +96,19 @@ const requestOf = (
   { method, service, path }: NonNullable<FunctionSpec['webhook']>,
   given: Fields,
 ): WebhookRequest => {
-  demandKeys('request', given, REQUEST)
-  const { body, bodyRaw, headers = {}, ...rest } = given
+  demandKeys('request', given, [...REQUEST, ...ALIASES])
+  const { body, headers = {}, ...others } = given
+  const { bodyRaw, 'body-raw': raw = bodyRaw, bodyBytes, 'body-bytes': bytes = bodyBytes, ...named } = others
+  const { originalUrl, 'original-url': original = originalUrl, ...rest } = named
   if (!isFields(headers)) throw new TypeError(`request.headers: expected an object, got ${typeof headers}`)
-  if (body !== undefined && bodyRaw !== undefined)
-    throw new TypeError('request: expected body or bodyRaw, got both')
+  if ([body, raw, bytes].filter((each) => each !== undefined).length > 1)
+    throw new TypeError('request: expected one of body, bodyRaw and bodyBytes, got several')
   if (rest['method'] !== undefined && !METHODS.includes(String(rest['method'])))
     throw new TypeError(
       `request.method: expected a method of HTTP, got ${String(rest['method']).slice(0, 80)}`,
     )
   const isJson = body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)
-  const named = Object.fromEntries(
+  const lowered = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]),
   )
   return {
@@ -100,8 +116,9 @@ const requestOf = (
     url: `/webhook/${service}${isFields(rest['params']) ? withParameters(path, rest['params'] as Record<string, string>) : path}`,
     query: {},
     ...(jsonOf('request', rest) as object),
-    headers: { ...(isJson && { 'content-type': 'application/json' }), ...named },
-    ...bodyFields(bodyRaw ?? (isJson ? JSON.stringify(jsonOf('request.body', body)) : body)),
+    headers: { ...(isJson && { 'content-type': 'application/json' }), ...lowered },
+    ...(original !== undefined && { 'original-url': String(original) }),
+    ...bodyFields(raw ?? bytes ?? (isJson ? JSON.stringify(jsonOf('request.body', body)) : body)),
   }
 }
 

@@ -164,13 +164,33 @@ tests('wrong input is refused with the field', async () => {
     [() => testRun().run(handler, { data: { tags: new Map() } }), 'event.data.tags is a Map'],
     [() => testRun().run((n: number) => n, NaN), 'args[0] is NaN'],
     [() => testRun().run(hook, wrong({ boddy: 1 })), 'request: expected the key body, got "boddy"'],
-    [() => testRun().run(hook, { body: 1, bodyRaw: '1' }), 'request: expected body or bodyRaw, got both'],
+    [
+      () => testRun().run(hook, { body: 1, bodyRaw: '1' }),
+      'request: expected one of body, bodyRaw and bodyBytes, got several',
+    ],
     [() => testRun().run(hook, { method: 'FETCH' }), 'request.method: expected a method of HTTP, got FETCH'],
   ] as const)
     assert.ok(
       (await refusalOf(work)).message.includes(message),
       `${(await refusalOf(work)).message} / ${message}`,
     )
+})
+
+tests('a webhook receives each field of a request, by both of its names', async () => {
+  const hook = fn({ webhook: { service: 's', path: '/p' } }, (request) => [
+    request.originalUrl ?? null,
+    request.bodyRaw,
+    request.bodyBytes?.length ?? null,
+    request.body as unknown,
+  ])
+  const originalUrl = '/webhook/s/token/p?n=1'
+  const bytes = Buffer.from([0x31, 0xff])
+  for (const given of [
+    { originalUrl, bodyBytes: bytes },
+    { 'original-url': originalUrl, 'body-bytes': bytes },
+  ])
+    assert.equal(await testRun().run(hook, given), [originalUrl, '1\ufffd', 2, '1\ufffd'])
+  assert.equal(await testRun().run(hook, { 'body-raw': '[1]' }), [null, '[1]', null, [1]])
 })
 
 tests('a webhook parses its body as in the service', async () => {
