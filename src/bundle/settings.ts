@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { AppError } from '../errors.ts'
 import { nearest } from '../sandbox/nearestName.ts'
@@ -27,17 +27,18 @@ const SECRETS = '.env.svc'
 
 /** Reads the settings of a project. Throws `bad_request` that names the wrong field. */
 export const readSettings = (folder: string): Settings => {
-  const dir = resolve(folder)
-  if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory())
+  const given = resolve(folder)
+  if (!statSync(given, { throwIfNoEntry: false })?.isDirectory())
     throw new AppError('bad_request', `FOLDER: expected a folder, got ${folder}`)
+  const dir = realpathSync(given) // the bundler names modules by their real paths
   const { name, svc = {} } = readPackage(dir)?.fields ?? {}
-  const given = checked(svc)
+  const fields = checked(svc)
   return {
     folder: dir,
-    project: projectOf(given['project'], name, dir),
-    src: srcOf(given['src'], dir),
-    assets: assetsOf(given['assets']),
-    secrets: secretsOf(given['secrets'], dir),
+    project: projectOf(fields['project'], name, given),
+    src: srcOf(fields['src'], dir),
+    assets: assetsOf(fields['assets']),
+    secrets: secretsOf(fields['secrets'], dir),
   }
 }
 

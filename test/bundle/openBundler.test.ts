@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { openBundler } from '../../src/bundle/openBundler.ts'
@@ -8,6 +8,7 @@ import { messageOf } from '../../src/errors.ts'
 import { failureOf } from '../contracts/eventStore/facts.ts'
 import { bundleOf, refusedBundle, writeProject } from '../support/project.ts'
 import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
 import { unzipped } from '../support/unzipped.ts'
 
 const bundler = suite('the bundler')
@@ -52,6 +53,21 @@ bundler('makes equal bytes of equal sources, wherever they are', async () => {
   assert.ok(Buffer.from(first.zip).equals(second.zip))
   const changed = await bundleOf(writeProject({ ...files, 'src/templates/t.html': 'y' }))
   assert.is.not(first.sha256, changed.sha256)
+})
+
+bundler('makes the same build of a folder that a symbolic link names', async () => {
+  const folder = writeProject({
+    'package.json': '{"name": "p"}',
+    'src/a.ts': `import { x } from './_shared/x.ts'\nexport const a = () => x`,
+    'src/b.ts': `import { x } from './_shared/x.ts'\nexport const b = () => x`,
+    'src/_shared/x.ts': `export const x = String(new URL('./x.html', import.meta.url))`,
+    'src/_shared/x.html': 'x',
+  })
+  const link = join(tempDir(), 'link')
+  symlinkSync(folder, link)
+  const [direct, linked] = [await bundleOf(folder), await bundleOf(link)]
+  assert.is(linked.sha256, direct.sha256)
+  assert.equal(linked.warnings, direct.warnings)
 })
 
 bundler(
