@@ -48,7 +48,7 @@ export const Files = () => {
         columns={columns}
         idOf={({ file_id }) => file_id}
         empty={
-          <Empty command="npx svc files put report.csv ./report.csv">
+          <Empty command="npx svc files put ./report.csv report.csv">
             {prefix
               ? 'No file has such a path.'
               : 'No file is stored. Functions write files with files.put; so does the command line:'}
