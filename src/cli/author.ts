@@ -19,9 +19,14 @@ export const connectClient = ({ url, key }: Connection, signal: AbortSignal, ret
       fetch(target, { ...init, signal: init?.signal ? AbortSignal.any([signal, init.signal]) : signal }),
   })
 
+const wantedOf = ({ value }: PathError): string =>
+  value.includes('/')
+    ? 'a path whose segments are between single slashes, none of them "." or ".."'
+    : 'a name or an id'
+
 /** The error of a command for an error of its client; null for any other error. */
 export const serviceErrorOf = (error: unknown, connection: Connection | undefined): AppError | null => {
-  if (error instanceof PathError) return new WrongUsage(`expected a name or an id, got "${error.value}"`)
+  if (error instanceof PathError) return new WrongUsage(`expected ${wantedOf(error)}, got "${error.value}"`)
   if (!(error instanceof ServiceError)) return null
   const { code, status, message, page, cause } = error
   const { url = 'the service', what = 'key', fix = '' } = connection ?? {}

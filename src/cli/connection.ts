@@ -1,4 +1,3 @@
-import { dirname } from 'node:path'
 import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { type ClientConfig, readClientConfig } from '../process/clientConfig.ts'
@@ -22,7 +21,7 @@ export interface Connection {
 /**
  * The environment that a command reaches, by the first of these: `SVC_URL`; a named profile; the `svc dev` of the folder; the
  * default profile; a service in the same directory. `SVC_KEY` replaces the key of all of them. A stored key is sent to
- * the URL beside it only.
+ * the URL beside it only. The keys of a data directory are sent to its own service only.
  */
 export const connectionHere = (profile?: string): Connection => {
   const config = readClientConfig()
@@ -73,8 +72,8 @@ const profileConnection = ({ profilesDir }: ClientConfig, name: string | null): 
 }
 
 const localConnection = (config: ClientConfig): Connection => {
-  const { url, dataDir, masterKey, apiKey } = config
-  const key = apiKey ?? apiKeyIn(dataDir, masterKey)
+  const { url, dataDir, keysDir, masterKey, apiKey } = config
+  const key = apiKey ?? apiKeyIn(keysDir, masterKey)
   if (key === null && !config.isUrlGiven)
     throw new AppError(
       'unauthorized',
@@ -94,21 +93,22 @@ export const localConfig = (): ClientConfig => {
   const config = readClientConfig()
   const instance = config.isUrlGiven ? null : readInstance('.')
   if (instance === null) return config
-  const { url, file } = instance
-  return { ...config, url, ...(!config.isDataDirGiven && { dataDir: dirname(file) }) }
+  const { url, dataDir } = instance
+  return { ...config, url, ...(!config.isDataDirGiven && { keysDir: dataDir }) }
 }
 
 /** The token, which is required. */
 export const tokenOf = (
   variable: string,
   what: string,
-  { dataDir }: ClientConfig,
+  { url, keysDir }: ClientConfig,
   token: string | null,
 ): string => {
   if (token === null)
     throw new AppError(
       'unauthorized',
-      `no ${what} in ${dataDir}; set ${variable}, or set SVC_DATA_DIR to the directory of the service`,
+      `no ${what} ${keysDir ? `in ${keysDir}` : `for ${onOneLine(url)}`}; ` +
+        `set ${variable}, or set SVC_DATA_DIR to the directory of the service`,
     )
   return checkedToken(variable, token)
 }

@@ -58,7 +58,7 @@ export const contextCommands: readonly CliCommand[] = [
     async run({ args, options, environment, secret, ...here }) {
       const service = environment()
       const name = await findProject(service, options.project, { environment, ...here })
-      const value = await secret(`Value of ${onOneLine(args.key)}: `)
+      const value = await secret(onOneLine(`Value of ${args.key} of ${name}: `))
       const { description } = options
       const body = { value, ...(description !== undefined && { description }) }
       const stored = await service

@@ -11,7 +11,7 @@ import { type Announcement, openAnnouncement } from './dev/announce.ts'
 import { develop } from './dev/develop.ts'
 import { type LocalService, startService } from './dev/service.ts'
 import { readyText, stalledText } from './dev/texts.ts'
-import { readInstance } from './instance.ts'
+import { readInstance, takeFolder } from './instance.ts'
 import { urlIn } from './login.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
@@ -45,9 +45,9 @@ export const devCommand = command({
   ],
   async run({ args, options, signal: interrupted, print, paint }) {
     const folder = resolve(args.FOLDER ?? '.')
-    checkFolder(folder)
     if (options.to !== undefined && (options.port !== undefined || options.ephemeral))
       throw new WrongUsage('--to: expected neither --port nor --ephemeral, because no service is started')
+    const release = takenFolder(folder)
     const left = terminalLeft()
     const stopped = AbortSignal.any([interrupted, left])
     const ephemeral = options.to === undefined ? await temporaryDir(options.ephemeral) : null
@@ -70,6 +70,7 @@ export const devCommand = command({
         url,
         key,
         pid: process.pid,
+        dataDir: service && dataDir,
         variables: [`SVC_URL=${url}`, service ? `SVC_DATA_DIR=${dataDir}` : 'SVC_KEY'],
         print,
       })
@@ -95,6 +96,7 @@ export const devCommand = command({
       await service?.stop()
       announcement?.end()
       ephemeral?.remove()
+      release()
     }
   },
 })
@@ -113,15 +115,20 @@ const remoteService = (url: string): Pick<LocalService, 'url' | 'key'> => {
   return { url, key: apiKey }
 }
 
-const checkFolder = (folder: string): void => {
+/** Takes the folder, and returns a function that releases it. One that cannot be written is not taken. */
+const takenFolder = (folder: string): (() => void) => {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     throw new AppError('bad_request', `FOLDER: expected a folder, got ${folder}`)
+  let release: (() => void) | null
+  try {
+    release = takeFolder(folder)
+  } catch {
+    return () => {} // the announcement reports why
+  }
+  if (release) return release
   const running = readInstance(folder)
-  if (running?.file === join(folder, '.svc', 'dev.json'))
-    throw new AppError(
-      'bad_request',
-      `svc dev is running in ${folder} at ${running.url} (process ${running.pid}): stop it first`,
-    )
+  const where = running ? ` at ${running.url} (process ${running.pid})` : ''
+  throw new AppError('bad_request', `svc dev is running in ${folder}${where}: stop it first`)
 }
 
 /** Prints each new reason for which the service cannot work, and the end of the last one. */

@@ -116,7 +116,7 @@ export const eventCommands: readonly CliCommand[] = [
       const service = client()
       const given = { signal, ...(from !== undefined && { from }) }
       try {
-        await service.request('GET /v1/env', { signal }) // a follower would wait for a service that does not answer
+        await service.request('GET /v1/sign-in', { signal }) // a follower would wait for a service that does not answer
         if (stream !== undefined)
           for await (const event of service.follow(stream, { ...given, times: true }))
             await print(streamLine(event, paint))

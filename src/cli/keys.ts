@@ -101,7 +101,7 @@ export const keyCommands: readonly CliCommand[] = [
       },
     },
     examples: [
-      'svc keys create acme/prod --name ci --permissions \'{"build:*": ["create", "execute"]}\'',
+      'svc keys create acme/prod --name ci --permissions \'{"build:*": ["create", "read", "execute"], "project:*": ["create"]}\'',
       'svc keys create --kind service --name partner --permissions @partner.json --expires-in 30d',
     ],
     async run({ args, options, ...here }) {

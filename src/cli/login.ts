@@ -52,15 +52,16 @@ export const loginCommand = command({
       throw new WrongUsage('standard input: expected an API key of letters, digits and signs without spaces')
     const connection = { url, key, what: 'API key', fix: 'nothing was stored', project: null }
     const env = await connectClient(connection, signal)
-      .request('GET /v1/env', { signal })
+      .request('GET /v1/sign-in', { signal })
       .catch((error: unknown) => {
         throw serviceErrorOf(error, connection) ?? error
       })
     writeProfile(profilesDir, { name, url, key })
-    const stored = { profile: name, url, env_id: env.env_id, env: env.name }
+    const { env_id, env_name } = env
+    const stored = { profile: name, url, env_id, env: env_name }
     return {
       json: stored,
-      text: `${onOneLine(`Stored the profile ${name}: environment ${env.name} at ${url}`)}\n`,
+      text: `${onOneLine(`Stored the profile ${name}: environment ${env_name ?? env_id} at ${url}`)}\n`,
     }
   },
 })

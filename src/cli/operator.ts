@@ -36,7 +36,7 @@ const segmentOf = (value: string): string => {
 /** The token of the environment, else the one that a service in the same directory uses. */
 const operatorConnection = (): Connection => {
   const config = localConfig()
-  const found = config.operatorToken ?? operatorTokenIn(config.dataDir, config.masterKey)
+  const found = config.operatorToken ?? operatorTokenIn(config.keysDir, config.masterKey)
   const key = tokenOf('SVC_OPERATOR_TOKEN', 'operator token', config, found)
   return { url: config.url, key, what: 'operator token', fix: 'set SVC_OPERATOR_TOKEN', project: null }
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { PACKAGE } from '../bundle/packageJson.ts'
+import { PACKAGE, readPackage } from '../bundle/packageJson.ts'
 import { readSettings } from '../bundle/settings.ts'
 import { type Client, type Page, type Project, ServiceError } from '../client/index.ts'
 import { allPages, type PageQuery } from '../client/lists.ts'
@@ -30,7 +30,10 @@ export const refOf = ({ ns, var: name }: { readonly ns: string; readonly var: st
 
 type Given = Pick<Invocation, 'environment' | 'folderProject'>
 
-/** The project of a command: the given one, that of the folder, or the only one of the environment. */
+/**
+ * The project of a command: the given one, that of the folder, or the only one of the environment. A folder with settings of
+ * svc never means another project than its own, because a change would be made to that one.
+ */
 export const findProject = async (
   service: Client,
   given: string | undefined,
@@ -39,6 +42,13 @@ export const findProject = async (
   const named = given ?? folderProject()
   if (named !== null) return named
   const names = (await projectsOf(service)).map(({ name }) => name)
+  const own = packageProject('.')
+  if (own !== null && names.includes(own)) return own
+  if (own !== null && hasSettings('.'))
+    throw new AppError(
+      'not_found',
+      onOneLine(`${expectedOf(names)}; ${own} of this folder is not in the environment: deploy it first`),
+    )
   const [only] = names
   if (only !== undefined && names.length === 1) return only
   throw new AppError('bad_request', expectedOf(names))
@@ -64,6 +74,9 @@ export const packageProject = (folder: string): string | null => {
     return null // it is not deployed from here
   }
 }
+
+/** Whether the package.json of a folder has settings of svc. */
+const hasSettings = (folder: string): boolean => readPackage(folder)?.fields['svc'] !== undefined
 
 /** The error for a project that the environment does not have; null if it has it. */
 export const unknownProject = async (service: Client, given: string): Promise<AppError | null> => {

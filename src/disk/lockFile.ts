@@ -7,10 +7,11 @@ const held = new Set<DatabaseSync>()
 
 /**
  * Locks a file for this process and returns a function that unlocks it; null if it is already locked. The lock
- * is an empty SQLite database, because Node has no other lock that the system releases when a process dies.
+ * is an empty SQLite database, because Node has no other lock that the system releases when a process dies. `waitMs` is the
+ * time to wait for another process.
  */
-export const lockFile = (file: string): (() => void) | null => {
-  const db = new DatabaseSync(file)
+export const lockFile = (file: string, waitMs = 0): (() => void) | null => {
+  const db = new DatabaseSync(file, { timeout: waitMs })
   try {
     // A journal in a file could not be created on a full disk, where the service must start and wait for room.
     db.exec('PRAGMA journal_mode=MEMORY; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE')

@@ -13,6 +13,11 @@ export interface ClientConfig {
   readonly isUrlGiven: boolean
   readonly dataDir: string
   readonly isDataDirGiven: boolean
+  /**
+   * The data directory whose keys are for `url`: the one that the settings name, or that of a service at the default address
+   * in the same directory. Null with `SVC_URL` alone, because stored keys are sent to no other address.
+   */
+  readonly keysDir: string | null
   readonly masterKey: Buffer | null
   /** Whether the event store or the blobs of the service are external. */
   readonly hasExternalEngines: boolean
@@ -30,11 +35,16 @@ export interface ClientConfig {
 export const readClientConfig = (
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): ClientConfig => {
+  const url = serviceUrlOf(env)
+  const isUrlGiven = Boolean(env['SVC_URL'])
+  const isDataDirGiven = Boolean(env['SVC_DATA_DIR'])
+  const dataDir = resolve(env['SVC_DATA_DIR'] || '.svc')
   return {
-    url: serviceUrlOf(env),
-    isUrlGiven: Boolean(env['SVC_URL']),
-    dataDir: resolve(env['SVC_DATA_DIR'] || '.svc'),
-    isDataDirGiven: Boolean(env['SVC_DATA_DIR']),
+    url,
+    isUrlGiven,
+    dataDir,
+    isDataDirGiven,
+    keysDir: !isUrlGiven || isDataDirGiven || url === localUrlOf(env) ? dataDir : null,
     masterKey: masterKeyIn(env),
     hasExternalEngines: [env['SVC_EVENT_STORE'], env['SVC_BLOBS']].some((url) => url && !isEmbeddedUrl(url)),
     apiKey: env['SVC_KEY'] || env['SVC_API_KEY'] || null,
@@ -88,23 +98,24 @@ export const readDevAddress = (
 
 const serviceUrlOf = (env: Readonly<Record<string, string | undefined>>): string => {
   const given = env['SVC_URL']
-  if (given) {
-    const url = parseServiceUrl(given)
-    if (url !== undefined) return url
-    throw new AppError(
-      'bad_request',
-      'SVC_URL: expected an http or https URL without a user name and a query, such as https://svc.example.com; ' +
-        `got ${shownValue(given)}`,
-    )
-  }
-  const host = env['HOST'] || '127.0.0.1'
-  const address = `${isIPv6(host) ? `[${host}]` : host}:${env['PORT'] || 8080}`
-  const url = parseUrl(`http://${address}`)
+  const url = given ? parseServiceUrl(given) : localUrlOf(env)
   if (url !== undefined) return url
   throw new AppError(
     'bad_request',
-    `HOST, PORT: expected an address and a port, got ${shownValue(address)}; or set SVC_URL`,
+    given
+      ? 'SVC_URL: expected an http or https URL without a user name and a query, such as https://svc.example.com; ' +
+          `got ${shownValue(given)}`
+      : `HOST, PORT: expected an address and a port, got ${shownValue(localAddress(env))}; or set SVC_URL`,
   )
+}
+
+/** Where `svc serve` listens in the same directory; undefined if that is no address. */
+const localUrlOf = (env: Readonly<Record<string, string | undefined>>): string | undefined =>
+  parseUrl(`http://${localAddress(env)}`)
+
+const localAddress = (env: Readonly<Record<string, string | undefined>>): string => {
+  const host = env['HOST'] || '127.0.0.1'
+  return `${isIPv6(host) ? `[${host}]` : host}:${env['PORT'] || 8080}`
 }
 
 /** The URL of a service; undefined if the text is none. */

@@ -13,7 +13,7 @@ import { makeFolderNow } from '../disk/durableNames.ts'
 import { adviceFor, isFullDisk } from '../disk/fullDisk.ts'
 import { isFileInPath } from '../disk/sync.ts'
 import { AppError, reasonOf } from '../errors.ts'
-import { lockFile } from './engines.ts'
+import { lockFile } from '../disk/lockFile.ts'
 
 /** Marks a directory whose restore did not complete. */
 export const RESTORING = 'restoring'

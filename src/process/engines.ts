@@ -22,7 +22,6 @@ import type { StreamGaps } from '../ports/storedLog.ts'
 import type { Tracer } from '../ports/tracer.ts'
 
 /** Exported for dataDir.ts, because only this file imports adapters. */
-export { lockFile } from '../adapters/embedded/eventStore/lockFile.ts'
 
 export interface Engines {
   readonly store: EventStore

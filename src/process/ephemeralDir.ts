@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { lockFile } from './engines.ts'
+import { lockFile } from '../disk/lockFile.ts'
 
 const PREFIX = 'svc-dev-'
 

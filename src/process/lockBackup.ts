@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { diskError, LOCK, prepareFolder } from '../backup/backupFolder.ts'
 import { AppError } from '../errors.ts'
-import { lockFile } from './engines.ts'
+import { lockFile } from '../disk/lockFile.ts'
 
 /** Locks the directory of a backup, because two processes would mix their files. Returns a function that unlocks it. */
 export const lockBackup = (dir: string): (() => void) => {

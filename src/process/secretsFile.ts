@@ -104,12 +104,14 @@ export const openSecrets = (config: SecretsConfig, onWarn: OnWarn = () => {}): S
 }
 
 /** The operator token of an installation on this machine, without `SVC_OPERATOR_TOKEN`; null when there is none. */
-export const operatorTokenIn = (dataDir: string, masterKey: Buffer | null): string | null =>
-  parseFile(secretsFileIn(dataDir))?.operator_token ?? (masterKey && derivedFrom(masterKey).operator_token)
+export const operatorTokenIn = (dataDir: string | null, masterKey: Buffer | null): string | null =>
+  storedIn(dataDir)?.operator_token ?? (masterKey && derivedFrom(masterKey).operator_token)
 
 /** The first API key of an installation on this machine, without `SVC_API_KEY`; null when there is none. */
-export const apiKeyIn = (dataDir: string, masterKey: Buffer | null): string | null =>
-  parseFile(secretsFileIn(dataDir))?.api_key ?? (masterKey && derivedFrom(masterKey).api_key)
+export const apiKeyIn = (dataDir: string | null, masterKey: Buffer | null): string | null =>
+  storedIn(dataDir)?.api_key ?? (masterKey && derivedFrom(masterKey).api_key)
+
+const storedIn = (dataDir: string | null) => (dataDir === null ? null : parseFile(secretsFileIn(dataDir)))
 
 /** Throws if `secrets.json` is damaged, or is missing beside the data that needs it. Changes nothing. */
 export const checkStoredSecrets = (dataDir: string): void => {

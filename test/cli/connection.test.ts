@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import { writeInstance } from '../../src/cli/instance.ts'
 import { answering } from '../support/answering.ts'
 import { cli } from '../support/cli.ts'
+import { folderOf, startDev } from '../support/dev.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -12,15 +13,15 @@ interface Asked {
   readonly key: string
 }
 
-const env = { env_id: 'e', org_id: 'o', name: 'dev', active: true }
+const env = { env_id: 'e', env_name: 'dev' }
 
 /** A service that records the credentials of its requests. */
 const serving = (asked: Asked[], name: string, use: (url: string) => Promise<void>): Promise<void> =>
   answering((request, response) => {
     asked.push({ name, key: (request.headers.authorization ?? '').replace('Bearer ', '') })
-    const data = request.url === '/v1/env' ? env : []
+    const data = request.url === '/v1/sign-in' ? env : []
     const pagination = { total: 0, limit: 100, offset: 0, has_more: false }
-    response.end(JSON.stringify(request.url === '/v1/env' ? { data } : { data, pagination }))
+    response.end(JSON.stringify(request.url === '/v1/sign-in' ? { data } : { data, pagination }))
   }, use)
 
 const login = (config: string, url: string, key: string, ...args: readonly string[]) =>
@@ -50,7 +51,7 @@ test('is the one of SVC_URL, of a named profile, of svc dev, of the default prof
             return asked[0]
           }
           assert.equal(await reach([], {}), { name: 'last', key: 'last-key' })
-          writeInstance(folder, { url: dev, key: 'dev-key', project: 'p', pid: process.pid })
+          writeInstance(folder, { url: dev, key: 'dev-key', project: 'p', dataDir: null, pid: process.pid })
           assert.equal(await reach([], {}), { name: 'dev', key: 'dev-key' })
           assert.equal(await reach([], { SVC_KEY: 'own' }), { name: 'dev', key: 'own' })
           assert.equal(await reach([], { SVC_API_KEY: 'own' }), { name: 'dev', key: 'own' })
@@ -70,16 +71,31 @@ test('never gets a stored key that belongs to another address', async () => {
   await serving(asked, 'given', (given) =>
     serving(asked, 'stored', async (stored) => {
       await login(config, stored, 'stored-key')
-      writeInstance(folder, { url: stored, key: 'dev-key', project: 'p', pid: process.pid })
+      writeInstance(folder, { url: stored, key: 'dev-key', project: 'p', dataDir: null, pid: process.pid })
       asked.length = 0
       const { code, err } = await cli(['runs'], {
         env: { XDG_CONFIG_HOME: config, SVC_URL: given },
         cwd: folder,
       })
       assert.equal([code, asked], [1, []])
-      assert.match(err, /^svc: no API key in .*; set SVC_KEY/)
+      assert.match(err, /^svc: no API key for http.*; set SVC_KEY/)
     }),
   )
+})
+
+test('never gets a key of a data directory that belongs to another address', async () => {
+  const asked: Asked[] = []
+  const folder = folderOf({ 'hello.ts': 'export const hello = () => 1\n' })
+  await serving(asked, 'other', async (other) => {
+    const dev = startDev(folder)
+    await dev.next('functions')
+    for (const args of [['runs'], ['orgs', 'list']]) {
+      const { code, err } = await cli(args, { env: { XDG_CONFIG_HOME: folder, SVC_URL: other }, cwd: folder })
+      assert.equal([code, asked], [1, []])
+      assert.match(err, /^svc: no .* for http.*; set SVC_(KEY|OPERATOR_TOKEN), or set SVC_DATA_DIR/)
+    }
+    await dev.stop()
+  })
 })
 
 test('that nothing names is explained with the ways to name one', async () => {
@@ -120,7 +136,7 @@ test('that does not answer, or refuses the key, is named with the fix', async ()
     (_, response) => response.writeHead(401).end('{"error": {"code": "unauthorized", "message": "no"}}'),
     async (url) => {
       const folder = tempDir()
-      writeInstance(folder, { url, key: 'dev-key', project: 'p', pid: process.pid })
+      writeInstance(folder, { url, key: 'dev-key', project: 'p', dataDir: null, pid: process.pid })
       const refused = await cli(['runs'], { env: { XDG_CONFIG_HOME: folder }, cwd: folder })
       assert.is(refused.code, 1)
       assert.match(refused.err, /refused the API key in .*dev\.json; restart svc dev\n$/)
@@ -246,7 +262,7 @@ logins('without a URL sends the key to the service that other commands find', as
           url: last,
           profile: 'default',
         })
-        writeInstance(folder, { url: dev, key: 'dev-key', project: 'p', pid: process.pid })
+        writeInstance(folder, { url: dev, key: 'dev-key', project: 'p', dataDir: null, pid: process.pid })
         assert.equal(await again([]), { err: '', asked: ['dev'], url: dev, profile: 'default' })
         assert.equal(await again(['--profile', 'prod']), { ...done, profile: 'prod' })
         const unknown = await again(['--profile', 'new'])

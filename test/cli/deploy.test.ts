@@ -170,6 +170,27 @@ deploy('creates the project, and uploads nothing that the service has', async ()
   assert.is((await buildsOf('shop')).length, 2)
 })
 
+deploy('and svc rollback work with the restricted key that the docs create', async () => {
+  const docs = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+  const [, permissions = ''] = /svc keys create acme\/prod --name ci --permissions '([^']+)'/.exec(docs) ?? []
+  const { token } = await json<{ token: string }>(
+    'keys',
+    'create',
+    'local/dev',
+    '--name',
+    'ci',
+    '--permissions',
+    permissions,
+  )
+  const asCi = async (...args: readonly string[]) => {
+    const { code, err } = await cli(args, { env: { SVC_URL: server.url, SVC_KEY: token } })
+    assert.equal([code, err], [0, ''])
+  }
+  await asCi('deploy', projectOf('restricted'))
+  await asCi('deploy', projectOf('restricted', { 'src/math.ts': `${PLAIN}export const one = () => 1` }))
+  await asCi('rollback', 'restricted')
+})
+
 deploy('shows with --dry-run what would change, and changes nothing', async () => {
   const folder = projectOf('dry')
   const fresh = await json<Deployed>('deploy', folder, '--dry-run')

@@ -67,6 +67,20 @@ ending('by SIGKILL leaves no service behind', async () => {
   assert.is(readInstance(folder), null)
 })
 
+ending('by SIGKILL does not prevent the next start, also where another process has got its id', async () => {
+  const folder = folderOf({ 'hello.ts': HELLO })
+  const first = startDev(folder)
+  await first.next('functions')
+  await first.stop('SIGKILL')
+  const announced = join(folder, '.svc/dev.json')
+  const { url, ...others } = JSON.parse(readFileSync(announced, 'utf8')) as { url: string }
+  writeFileSync(announced, JSON.stringify({ ...others, url, pid: process.pid }))
+  const second = startDev(folder)
+  await second.next('functions')
+  assert.not(readFileSync(announced, 'utf8').includes(`"pid":${process.pid}`))
+  await second.stop()
+})
+
 ending('comes with the end of its service', async () => {
   const folder = folderOf({ 'hello.ts': HELLO })
   const dev = startDev(folder)
@@ -83,9 +97,10 @@ ending('of one that cannot start leaves the announcement and the log of the othe
   await first.next('functions')
   const [own, before] = [readFileSync(announced, 'utf8'), readFileSync(log, 'utf8')]
   assert.match(before, 'is ready')
-  // Its process runs in a container, so the second one does not see it.
+  // It runs on another machine that shares the folder, so the second one sees neither its process nor its lock.
   const seen = JSON.stringify({ ...(JSON.parse(own) as object), pid: spawnSync('true').pid })
   writeFileSync(announced, seen)
+  rmSync(join(folder, '.svc/dev.lock'))
   const second = startDev(folder)
   assert.is(await second.ended, 1)
   assert.match(second.err(), 'is in use by process')
@@ -103,7 +118,7 @@ ending('of an ephemeral service removes its data', async () => {
   const dev = startDev(folder, ['--ephemeral'], { TMPDIR })
   assert.is((await dev.next('ready'))['data'], null)
   await dev.next('functions')
-  assert.equal(readdirSync(join(folder, '.svc')), ['dev.json'])
+  assert.equal(readdirSync(join(folder, '.svc')).sort(), ['dev.json', 'dev.lock'])
   assert.is(folders().length, 1)
   await dev.stop()
   assert.equal(folders(), [])

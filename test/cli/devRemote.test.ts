@@ -1,4 +1,6 @@
 import { EventEmitter } from 'node:events'
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { type Keyboard, readKeys } from '../../src/cli/dev/keys.ts'
 import { readInstance } from '../../src/cli/instance.ts'
@@ -20,6 +22,10 @@ remote('deploys to another service, which continues after it', async () => {
   assert.is((await call(api, 'far/far')).result, 1)
   await dev.shows('far/far  succeeded')
   assert.equal([readInstance(folder)?.url, readInstance(folder)?.project], [server.url, 'far'])
+  copyFileSync(join(server.dataDir, 'secrets.json'), join(folder, '.svc/secrets.json')) // of a service of the folder
+  const asked = await cli(['orgs', 'list'], { cwd: folder })
+  assert.equal([asked.code, asked.out], [1, ''])
+  assert.match(asked.err, `no operator token for ${server.url}; set SVC_OPERATOR_TOKEN`)
   save(folder, 'far.ts', 'export const far = () => 2\n')
   await until(() => dev.out().includes('saved far.ts'))
   assert.is((await call(api, 'far/far')).result, 2)

@@ -2,11 +2,17 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { readInstance, writeInstance } from '../../src/cli/instance.ts'
+import { readInstance, takeFolder, writeInstance } from '../../src/cli/instance.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
-const instance = { url: 'http://127.0.0.1:8081', key: 'svc_key', project: 'orders', pid: process.pid }
+const instance = {
+  url: 'http://127.0.0.1:8081',
+  key: 'svc_key',
+  project: 'orders',
+  dataDir: null,
+  pid: process.pid,
+}
 
 const test = suite('the instance file')
 
@@ -40,7 +46,8 @@ test('can be read by this user only, also if it replaces a file that others can 
   chmodSync(file, 0o644)
   writeInstance(folder, { ...instance, project: 'other' })
   assert.is(statSync(file).mode & 0o777, 0o600)
-  assert.equal(JSON.parse(readFileSync(file, 'utf8')), { ...instance, project: 'other' })
+  const { dataDir: data_dir, ...others } = instance
+  assert.equal(JSON.parse(readFileSync(file, 'utf8')), { ...others, data_dir, project: 'other' })
   assert.equal(readdirSync(join(folder, '.svc')), ['dev.json'])
 })
 
@@ -53,6 +60,17 @@ test('of a process that has ended is ignored, and a running instance above is fo
   assert.is(readInstance(below), null)
   writeInstance(folder, instance)
   assert.is(readInstance(below)?.file, join(folder, '.svc', 'dev.json'))
+})
+
+test('of a killed process is ignored, also where another process has got its id', () => {
+  const folder = tempDir()
+  const release = takeFolder(folder)
+  assert.is(takeFolder(folder), null)
+  writeInstance(folder, instance)
+  assert.equal(readInstance(folder)?.pid, process.pid)
+  release?.() // as the system does at the end of a process
+  assert.is(readInstance(folder), null)
+  takeFolder(folder)?.()
 })
 
 test('is absent where .svc is a file', () => {

@@ -46,7 +46,13 @@ test('prints no key, for any client', async () => {
 
 test('names the service of the folder or of a profile, without any key', async () => {
   const folder = tempDir()
-  writeInstance(folder, { url: 'http://127.0.0.1:4567', key: 'k1', project: 'p', pid: process.pid })
+  writeInstance(folder, {
+    url: 'http://127.0.0.1:4567',
+    key: 'k1',
+    project: 'p',
+    dataDir: null,
+    pid: process.pid,
+  })
   const bare = { XDG_CONFIG_HOME: folder }
   const here = await cliJson<Config>(['mcp'], { env: bare, cwd: folder })
   assert.is(here.mcpServers.svc.url, 'http://127.0.0.1:4567/mcp')

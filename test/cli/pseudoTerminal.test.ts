@@ -114,7 +114,7 @@ else {
 
   test('does not show a secret that is typed', async () => {
     const asked = onTerminal(['secrets', 'set', 'TYPED', '--project', 'work'])
-    await asked.shows('Value of TYPED: ')
+    await asked.shows('Value of TYPED of work: ')
     asked.type('my-secret\r')
     const { code, text } = await asked.end()
     assert.is(code, 0)

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import type { Run, RunExplanation } from '../../src/client/index.ts'
 import { newId, timeOf } from '../../src/ids.ts'
 import { answering } from '../support/answering.ts'
-import { startCli } from '../support/cli.ts'
+import { cli, startCli } from '../support/cli.ts'
 import { relaying } from '../support/relaying.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
@@ -139,7 +139,20 @@ reads('follow the environment without a request for each run', async () => {
       /failed {5}work\/flaky {2}[\d.]+ m?s {2}again at \d{4}-\S+Z {2}\S+\n {4}work\.ts:\d+:\d+ attempt 1\n/,
     )
   })
-  assert.equal(asked, ['GET /v1/env', 'GET /v1/env/subscribe?from=start'])
+  assert.equal(asked, ['GET /v1/sign-in', 'GET /v1/env/subscribe?from=start'])
+})
+
+reads('follow a stream with a session that may read streams only', async () => {
+  const { stream_id } = await json<Published>('send', 'talk', '{"words": ["heard"]}')
+  const { token } = await json<{ token: string }>(
+    'sessions',
+    'create',
+    '--permissions',
+    '{"stream:*": ["read"]}',
+  )
+  const { code, out, err } = await cli(['follow', stream_id], { env: { ...given.env, SVC_KEY: token } })
+  assert.equal([code, err], [0, ''])
+  assert.match(out, 'heard')
 })
 
 reads('follow the environment with the times at which events were published', async () => {

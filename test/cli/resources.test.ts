@@ -81,13 +81,37 @@ test('of the folder belong to the project of its instance; else --project is req
   const { code, err } = await svc('secrets', 'list')
   assert.equal([code, err], [1, 'svc: --project: expected one of other, work\n'])
   const folder = tempDir()
-  writeInstance(folder, { url: server.url, key: server.api.key, project: 'other', pid: process.pid })
+  writeInstance(folder, {
+    url: server.url,
+    key: server.api.key,
+    project: 'other',
+    dataDir: null,
+    pid: process.pid,
+  })
   const set = await cli(['secrets', 'set', 'A'], {
     env: { XDG_CONFIG_HOME: folder },
     cwd: folder,
     input: 'x',
   })
   assert.equal([set.out, set.err], ['Stored A of other\n', ''])
+})
+
+test('of a folder with settings never belong to another project', async () => {
+  const folder = tempDir()
+  const only = await server.api.post('/projects', { name: 'shop' })
+  assert.ok(only)
+  const at = (svc: object) =>
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'shop', ...svc }))
+  const set = () => cli(['secrets', 'set', 'A'], { env, cwd: folder, input: 'x' })
+  at({})
+  assert.equal(await set(), { code: 0, out: 'Stored A of shop\n', err: '' })
+  at({ name: 'store', svc: {} })
+  const { code, err } = await set()
+  assert.is(code, 1)
+  assert.match(
+    err,
+    /^svc: --project: expected one of .*shop.*; store of this folder is not in the environment: deploy it first\n$/,
+  )
 })
 
 test('are files, which are uploaded, listed, downloaded and deleted', async () => {
@@ -115,6 +139,14 @@ test('are files, which are uploaded, listed, downloaded and deleted', async () =
   assert.not(existsSync(join(folder, 'none')))
   const absent = join(folder, 'absent')
   assert.is((await svc('files', 'put', absent)).err, `svc: file: ${absent} does not exist\n`)
+  const dotted = await svc('files', 'put', from, './a.bin')
+  assert.equal(
+    [dotted.code, dotted.err],
+    [
+      2,
+      'svc: expected a path whose segments are between single slashes, none of them "." or "..", got "./a.bin"\n',
+    ],
+  )
   assert.is((await svc('files', 'put', folder)).err, `svc: file: ${folder} is not a file\n`)
 })
 

@@ -92,7 +92,7 @@ test('uses the directory in which it runs, as the other commands do', async () =
   const cwd = tempDir()
   const running = startCli(['serve'], { env: { ...EMBEDDED, PORT: '0' }, cwd })
   const url = await until(() => /is ready on ([^\s"]+)/.exec(running.out())?.[1], { timeoutMs: 60_000 })
-  const listed = await cli(['orgs', 'list'], { env: { SVC_URL: url }, cwd })
+  const listed = await cli(['orgs', 'list'], { env: { PORT: new URL(url).port }, cwd })
   assert.equal([listed.code, listed.err], [0, ''])
   assert.match(listed.out, /^local /m)
   running.process.kill('SIGTERM')

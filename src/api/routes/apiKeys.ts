@@ -37,7 +37,10 @@ export const apiKeyRoutes = [
     summary: 'Create an API key',
     description: 'Without `permissions` the key has full access (`{"*:*": ["*"]}`).',
     body: Type.Object({ name: Name, permissions: Type.Optional(Permissions) }),
-    example: { name: 'ci', permissions: { 'build:*': ['create', 'execute'] } },
+    example: {
+      name: 'ci',
+      permissions: { 'build:*': ['create', 'read', 'execute'], 'project:*': ['create'] }, // those of svc deploy
+    },
     reply: { kind: 'item', status: 201, schema: NewApiKey },
     handle: async ({ deps, params: { env_id }, body, operator }) => {
       const { api_key_id, token } = await createApiKey(deps, { ...body, env_id }, operator)
