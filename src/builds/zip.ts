@@ -14,6 +14,9 @@ const AT_A_TIME = 8
 const SMALL_ARCHIVE = 8 << 20
 const SMALL_FILE = 64 << 10
 
+/** What packed data that does not get smaller may add. More is no small file, however little it expands to: blocks can be empty. */
+const PACKING_BYTES = 1 << 10
+
 /** Names and sizes are checked here, with errors that say what is expected. */
 const OPTIONS = { autoClose: false, decodeStrings: false, validateEntrySizes: false }
 
@@ -75,7 +78,7 @@ interface Archive {
 }
 
 const unpackEntry = async ({ zip, bytes }: Archive, entry: Entry, path: string): Promise<void> => {
-  if (bytes && entry.uncompressedSize <= SMALL_FILE) {
+  if (bytes && isSmall(entry)) {
     const content = await contentOf(zip, bytes, entry)
     check(entry, content.length, crc32(content))
     return writeFile(path, content, { flag: CREATE, mode: 0o644 })
@@ -87,6 +90,9 @@ const unpackEntry = async ({ zip, bytes }: Archive, entry: Entry, path: string):
     await file.close()
   }
 }
+
+const isSmall = ({ uncompressedSize, compressedSize }: Entry): boolean =>
+  uncompressedSize <= SMALL_FILE && compressedSize <= SMALL_FILE + PACKING_BYTES
 
 const check = ({ uncompressedSize, crc32: expected }: Entry, bytes: number, crc: number): void => {
   if (bytes !== uncompressedSize) throw new Error(`Expected ${uncompressedSize} bytes, got ${bytes}`)

@@ -1,6 +1,8 @@
+import { createHook } from 'node:async_hooks'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { deflateRawSync } from 'node:zlib'
 import * as assert from 'uvu/assert'
 import { isAppError } from '../../src/errors.ts'
 import { unpack } from '../../src/builds/zip.ts'
@@ -74,6 +76,28 @@ good('reads 10,000 entries', async () => {
   assert.is(files.length, 10_000)
   await rm(dir, { recursive: true }) // removed at exit, so many files would look like an open handle
 })
+
+good(
+  'unpacks a small file with much packed data in pieces, so that others are served meanwhile',
+  async () => {
+    const emptyBlock = Buffer.from([0, 0, 0, 0xff, 0xff]) // stored, and not the last one
+    const blocks = Buffer.alloc(7 << 20, emptyBlock).subarray(0, 5 * 1_400_000)
+    const content = Buffer.from('x')
+    const packed = Buffer.concat([blocks, deflateRawSync(content)])
+    const zip = rawZip([{ name: 'a', content, packed, method: 8 }])
+    const streams = new Set<number>()
+    let pieces = 0
+    const hook = createHook({
+      init: (id, type) => void (type === 'ZLIB' && streams.add(id)),
+      before: (id) => void (streams.has(id) && pieces++),
+    }).enable()
+    const { dir, error } = await unpackBytes(zip)
+    hook.disable()
+    assert.is(error, undefined)
+    assert.is(readFileSync(join(dir, 'a'), 'utf8'), 'x')
+    assert.ok(pieces >= packed.length / (64 << 10), `${pieces} pieces`)
+  },
+)
 
 good.run()
 

@@ -5,6 +5,8 @@ import type { ZipLimits } from '../../src/builds/zipPolicy.ts'
 export interface RawEntry {
   readonly name: string | Buffer
   readonly content?: Buffer
+  /** The content as it is stored; default: packed by the method. */
+  readonly packed?: Buffer
   readonly method?: number
   readonly flags?: number
   readonly mode?: number
@@ -22,6 +24,7 @@ export const rawZip = (entries: readonly RawEntry[], count = entries.length): Bu
   for (const {
     name,
     content = Buffer.from('x'),
+    packed,
     method = 0,
     flags = 0x800,
     mode = 0o100644,
@@ -32,7 +35,7 @@ export const rawZip = (entries: readonly RawEntry[], count = entries.length): Bu
   } of entries) {
     const nameBytes = Buffer.from(name)
     const localBytes = Buffer.from(localName ?? name)
-    const data = method === 8 ? deflateRawSync(content) : content
+    const data = packed ?? (method === 8 ? deflateRawSync(content) : content)
     const local = Buffer.alloc(30)
     local.writeUInt32LE(0x04034b50, 0)
     local.writeUInt16LE(localBytes.length, 26)
