@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts'
 
 interface Waiting {
+  readonly forRun: boolean
   readonly begin: () => void
 }
 
@@ -29,6 +30,7 @@ export class TaskTurns {
   /** Organizations with tasks, in the order of their turns. */
   readonly #owners = new Map<string, Owner>()
   #running = 0
+  /** Those that T3 counts. */
   #waiting = 0
   #onIdle: (() => void) | undefined
 
@@ -74,14 +76,14 @@ export class TaskTurns {
       )
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const waiting: Waiting = { begin: resolve }
+    const waiting: Waiting = { forRun, begin: resolve }
     own.waiting.push(waiting)
-    this.#waiting++
+    this.#count(waiting, 1)
     const giveUp = () => {
       const at = own.waiting.indexOf(waiting)
       if (at < 0) return // it has its place
       own.waiting.splice(at, 1)
-      this.#waiting--
+      this.#count(waiting, -1)
       this.#forget(owner)
       reject(signal?.reason)
     }
@@ -111,9 +113,15 @@ export class TaskTurns {
     const [name, turn] = next
     this.#owners.delete(name)
     this.#owners.set(name, turn) // T2: its next turn is after all others
-    this.#waiting--
     this.#begin(turn)
-    turn.waiting.shift()?.begin()
+    const waiting = turn.waiting.shift()
+    if (!waiting) return
+    this.#count(waiting, -1)
+    waiting.begin()
+  }
+
+  #count({ forRun }: Waiting, more: 1 | -1): void {
+    if (!forRun) this.#waiting += more // T3
   }
 
   #next(): [string, Owner] | undefined {

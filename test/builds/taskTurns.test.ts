@@ -62,6 +62,24 @@ turns('refuse a task when too many wait, but not one that a run needs', async ()
   assert.equal(began, ['a1', 'a2', 'b2'])
 })
 
+turns('do not count the waiting tasks of runs among those that may wait', async () => {
+  const { turns: all, start, settle, began, end } = setUp(1)
+  const left = new AbortController()
+  for (const name of ['a1', 'a2']) void start(name)
+  for (const name of ['a3', 'a4', 'a5']) void start(name, { forRun: true })
+  const leaving = start('a6', { forRun: true, signal: left.signal })
+  await settle()
+  const refused = start('b1').catch((error: unknown) => error)
+  left.abort(new Error('left'))
+  assert.is(await leaving.catch((error: Error) => error.message), 'left')
+  assert.ok(isAppError(await start('c1').catch((error: unknown) => error), 'unavailable'))
+  for (const name of ['a1', 'a2', 'b1', 'a3', 'a4', 'a5']) await end(name)
+  assert.is(await refused, undefined)
+  assert.equal([began, all.running], [['a1', 'a2', 'b1', 'a3', 'a4', 'a5'], 0])
+  for (const name of ['a1', 'a2', 'b1']) void start(name)
+  assert.ok(isAppError(await start('c1').catch((error: unknown) => error), 'unavailable')) // each was uncounted once
+})
+
 turns('forget a waiting task whose caller left, and continue after one that failed', async () => {
   const { turns: all, began, start, settle, end } = setUp()
   const left = new AbortController()
