@@ -6,7 +6,7 @@ import { inspectBuild } from './inspect.ts'
 import { DEFAULT_OPTIONS, type SandboxOptions } from '../sandbox/limits.ts'
 import { sourcesOf } from '../sandbox/namespaces.ts'
 import { Pool } from '../sandbox/pool.ts'
-import type { BuildRef, Inspection, Runtime } from '../ports/runtime.ts'
+import { buildKey, type BuildRef, type Inspection, type Runtime } from '../ports/runtime.ts'
 import { openToChildren } from './openToChildren.ts'
 import { NextChild } from './nextChild.ts'
 import { stripBuild } from './strip.ts'
@@ -63,10 +63,19 @@ export const openRuntime = ({
     },
     hasPlace: () => turns.running < TASKS.places,
   })
+  /** Builds that runs wait for, by the key of their zip: all lanes of a build share one turn. */
+  const preparing = new Map<string, Promise<string>>()
   const unpacked = async (build: BuildRef): Promise<string> => {
     if (await cache.has(build.hash)) return cache.ensure(build)
+    const zip = buildKey(build)
+    const known = preparing.get(zip)
+    if (known) return known
     const { signal } = closing
-    return turns.run(ownerOf(build.env_id), () => cache.ensure(build), { signal, forRun: true })
+    const dir = turns
+      .run(ownerOf(build.env_id), () => cache.ensure(build), { signal, forRun: true })
+      .finally(() => preparing.delete(zip))
+    preparing.set(zip, dir)
+    return dir
   }
   const pool = new Pool({ options, code, unpacked })
   return {
