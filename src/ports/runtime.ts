@@ -74,9 +74,12 @@ export interface Invocation {
    * was requested: the call takes no memory while it awaits that run.
    */
   readonly onHostCall: (call: HostCall, onRequested: () => void) => Promise<unknown>
-  /** Captured stdout and stderr, already cut to the caps. */
-  readonly onLog: (line: { readonly source: 'stdout' | 'stderr'; readonly text: string }) => void
+  /** Captured stdout and stderr, already cut to the caps. `hold` is for a receiver that keeps the line in memory. */
+  readonly onLog: (line: { readonly source: 'stdout' | 'stderr'; readonly text: string }, hold: Hold) => void
 }
+
+/** Counts bytes as memory of the process that caused them, until the returned function is called. */
+export type Hold = (bytes: number) => () => void
 
 /**
  * The ending of an invocation. `error.code` is `function_failed` if user code threw, and `unavailable` if it threw the

@@ -20,7 +20,7 @@ export const MAX_UNREAD = 16 << 20
 /** A child with more unread bytes is ended: it does not read. */
 export const MAX_UNREAD_EVER = 64 << 20
 
-/** Bytes of host calls without a reply. */
+/** Bytes of host calls without a reply, and of results and output that are not stored. */
 const MAX_HELD = 32 << 20
 
 /**
@@ -86,7 +86,7 @@ export class Intake {
     return this.#pipe.unread
   }
 
-  /** Holds the bytes of a result until it is stored. */
+  /** Holds the bytes of a result, or of output, until it is stored. */
   hold(bytes: number): () => void {
     this.#hold(bytes)
     this.#decide()

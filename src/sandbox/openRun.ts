@@ -1,6 +1,6 @@
 import type { RunError } from '../events/run.ts'
 import { MAX_OUTPUT_LINES } from '../events/outputLimit.ts'
-import type { Invocation, Outcome } from '../ports/runtime.ts'
+import type { Hold, Invocation, Outcome } from '../ports/runtime.ts'
 import { MAX_LINE, ProtocolViolation } from './frames.ts'
 import type { CutLines } from './givenValues.ts'
 import { HostCalls } from './hostCalls.ts'
@@ -79,12 +79,12 @@ export class OpenRun {
     this.job.invocation.signal.removeEventListener('abort', this.#onAbort)
   }
 
-  log(source: 'stdout' | 'stderr', text: string): void {
+  log(source: 'stdout' | 'stderr', text: string, hold: Hold): void {
     if (this.#outputBytes <= 0 || this.#outputLines-- <= 0)
       throw new ProtocolViolation('Expected no output of the run beyond its limit')
     const cut = text.slice(0, Math.min(this.#outputBytes, MAX_LINE))
     this.#outputBytes -= cut.length + 1
-    if (!this.job.settled) this.job.invocation.onLog({ source, text: cut })
+    if (!this.job.settled) this.job.invocation.onLog({ source, text: cut }, hold)
   }
 
   /** The outcome of a run that was stopped, whatever it returned. */

@@ -15,7 +15,7 @@ import { HostCallReplies } from './hostCallReplies.ts'
 import { type Job, OpenRun } from './openRun.ts'
 import { OpenRuns } from './openRuns.ts'
 import { RawJson } from '../events/rawJson.ts'
-import type { Input, Outcome } from '../ports/runtime.ts'
+import type { Hold, Input, Outcome } from '../ports/runtime.ts'
 
 export interface ChildListener {
   onReady(): void
@@ -65,6 +65,7 @@ export class SupervisedChild {
   readonly #end = new ChildEnd()
   #begun = 0
   readonly #intake: Intake
+  readonly #hold: Hold = (bytes) => this.#intake.hold(bytes)
   #faulty = false
   #wasClogged = false
   readonly #given: GivenValues
@@ -271,7 +272,7 @@ export class SupervisedChild {
       case 'log': {
         this.#intake.charge(size)
         const active = this.#runs.demand(frame.id)
-        return active.log(frame.source, this.#given.inOutput(frame, active.cutLines))
+        return active.log(frame.source, this.#given.inOutput(frame, active.cutLines), this.#hold)
       }
       case 'host':
         this.#intake.charge(size)

@@ -106,7 +106,7 @@ export const invokeRun = async (
       const hold = () => whileHolding(deps.content, execution, call, serve)
       return turn ? turn.then(hold) : hold()
     },
-    onLog: (line) => output.write(line),
+    onLog: (line, hold) => output.write(line, hold),
   })
   if (isUnfed(outcome, kept)) {
     execution.hasBegun = false

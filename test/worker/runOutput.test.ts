@@ -137,6 +137,31 @@ output('waits for an event store that is away, and is stored once', async (conte
   assert.not(logged.join('').includes('planted'))
 })
 
+output('counts as memory of its process until it is stored or dropped', async ({ output, watch }) => {
+  let held = 0
+  const hold = (bytes: number) => {
+    held += bytes
+    return () => void (held -= bytes)
+  }
+  const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  watch.before = (append) => answers[append - 1]?.promise ?? Promise.resolve()
+  const bytesOf = (text: string) => 256 + 2 * text.length
+  const texts = ['ü'.repeat(32 << 10), 'dropped']
+  for (const text of texts) output.write({ source: 'stdout', text }, hold)
+  const closed = output.close()
+  assert.is(held, bytesOf(texts.join('')) + 256)
+  answers[0]?.resolve()
+  await until(() => watch.appends === 2)
+  assert.is(held, bytesOf('dropped'))
+  answers[1]?.reject(new AppError('bad_request', 'never'))
+  await closed
+  assert.is(held, 0)
+  for (let n = 0; n < 10; n++) output.write({ source: 'stdout', text: 'x'.repeat(100_000) }, hold)
+  assert.ok(held < 1 << 20, `${held} bytes`) // the lines beyond the cap are not kept
+  await output.close()
+  assert.is(held, 0)
+})
+
 output(
   'that cannot be stored at all does not keep the run from ending',
   async ({ output, store, run_id, watch }) => {
