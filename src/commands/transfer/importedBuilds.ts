@@ -8,6 +8,7 @@ import type { PayloadRef } from '../../events/scalars.ts'
 import { functionsOf, type Place } from '../../plans/functionsOf.ts'
 import { checkPlanCount } from '../../plans/quotas.ts'
 import { buildKey } from '../../ports/runtime.ts'
+import type { OrgDoc } from '../../projections/tenants.ts'
 import type { CommandDeps } from '../deps.ts'
 import { removedMeanwhile } from './importContent.ts'
 import type { Header } from './importHeader.ts'
@@ -36,16 +37,19 @@ export class ImportedBuilds {
   /** All of them, and those of the other environments of the organization. */
   #total: number
 
-  /** `content`: the keys of builds that were in the file so far. `plan`: that of the organization if it exists, not that of the file. */
+  /** `content`: the keys of builds that were in the file so far. `org`: the organization if it exists, else that of the file. */
   constructor(
     deps: Deps,
-    { env_id, org_id }: Header,
-    { content, plan }: { readonly content: ReadonlySet<string>; readonly plan: Plan },
+    { env_id }: Header,
+    {
+      content,
+      org,
+    }: { readonly content: ReadonlySet<string>; readonly org: Pick<OrgDoc, 'org_id' | 'plan'> },
   ) {
     this.#deps = deps
     this.#content = content
-    this.#plan = plan
-    this.#total = functionsOf(deps.views.directory, org_id, (project) => project.env_id !== env_id)
+    this.#plan = org.plan
+    this.#total = functionsOf(deps.views.directory, org.org_id, (project) => project.env_id !== env_id)
   }
 
   /**

@@ -1,8 +1,10 @@
 import { clock } from '../../clock.ts'
 import { payloadsOf } from '../../content/payloads.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, isAppError } from '../../errors.ts'
+import type { OrgDoc } from '../../projections/tenants.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
+import { findOrg } from '../orgs/findTenant.ts'
 import { Appends } from './appends.ts'
 import { appendExpired } from './expiredFacts.ts'
 import { checkStored, putBlob, putKey } from './importContent.ts'
@@ -37,6 +39,16 @@ interface Stored {
   readonly expiring: readonly string[]
 }
 
+/** The organization in which the environment will be: its slug may have had another id before. */
+const orgOf = async (deps: Deps, { org, org_id, plan }: Header): Promise<Pick<OrgDoc, 'org_id' | 'plan'>> => {
+  try {
+    return await findOrg(deps, org)
+  } catch (error) {
+    if (!isAppError(error, 'not_found')) throw error
+    return { org_id, plan }
+  }
+}
+
 interface Storing {
   /** Those after the header. */
   readonly records: AsyncIterable<TransferRecord>
@@ -65,8 +77,7 @@ const storeWith = async (
   const facts = new ImportedFacts(header.env_id)
   const counts = { keys: 0, blobs: 0, facts: 0 }
   const content = new Set<string>()
-  const plan = (await deps.views.orgs.get(header.org_id))?.plan ?? header.plan
-  const builds = new ImportedBuilds(deps, header, { content, plan })
+  const builds = new ImportedBuilds(deps, header, { content, org: await orgOf(deps, header) })
   /** The backend of content is that of this installation. */
   const adapted = (fact: ImportedFact): Promise<ImportedFact> | ImportedFact =>
     fact.event.type === 'FileStored'

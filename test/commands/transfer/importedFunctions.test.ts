@@ -1,7 +1,10 @@
 import * as assert from 'uvu/assert'
 import { deleteBuild } from '../../../src/commands/builds/deleteBuild.ts'
+import { createOrg } from '../../../src/commands/orgs/createOrg.ts'
+import { deleteOrg } from '../../../src/commands/orgs/deleteOrg.ts'
 import { toBuildFunctions, toFunctionSpecs } from '../../../src/builds/metadata/functionSpec.ts'
 import type { FunctionSpec } from '../../../src/events/project.ts'
+import { newId } from '../../../src/ids.ts'
 import { buildKey, oldFunctionsKey } from '../../../src/ports/runtime.ts'
 import { suite } from '../../support/suite.ts'
 import { openCommands } from '../openCommands.ts'
@@ -123,6 +126,18 @@ functions('count by the plan of the organization, if it exists', async () => {
   await plantEnv(node, 'long', 'free')
   assert.match(await resultOf(node, await long.entries()), 'The plan allows 500 functions per build')
 })
+
+functions(
+  'count by the plan of the organization that has the slug after the deletion of an earlier one',
+  async () => {
+    const node = await openCommands()
+    const [plan, cause] = ['free', { correlation_id: newId() }] as const
+    await createOrg(node.deps, { slug: 'long', plan }, cause)
+    await deleteOrg(node.deps, { org: 'long' }, cause)
+    await createOrg(node.deps, { slug: 'long', plan }, cause)
+    assert.match(await resultOf(node, await long.entries()), 'The plan allows 500 functions per build')
+  },
+)
 
 functions('of a build without a zip are none, whatever the file says', async () => {
   const node = await openCommands()
