@@ -46,8 +46,14 @@ export const removeOrphans = async (deps: Deps, { now }: { readonly now: number 
     if (!unnamed.has(key)) continue
     if ((await fileAt(deps, envIdOf(recorded), path))?.key === key) unnamed.delete(key)
   }
-  for (const key of unnamed) await blobs.remove(key)
-  return unnamed.size
+  let removed = 0
+  for (const key of unnamed) {
+    await views.settled('files')
+    if (await isNamed(views, key)) continue // by an import, whose content keeps its age: its fact came after those
+    await blobs.remove(key)
+    removed++
+  }
+  return removed
 }
 
 const isNamed = async (views: FileViews, key: string): Promise<boolean> => {

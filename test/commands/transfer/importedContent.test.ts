@@ -8,6 +8,7 @@ import { removeOrphans } from '../../../src/commands/files/removeOrphans.ts'
 import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
 import { removeOrphanPayloads } from '../../../src/commands/transfer/removeOrphanPayloads.ts'
 import { RecordWriter } from '../../../src/commands/transfer/records.ts'
+import { contentKey } from '../../../src/content/contentKey.ts'
 import { payloadsOf } from '../../../src/content/payloads.ts'
 import { newId } from '../../../src/ids.ts'
 import { buildKey } from '../../../src/ports/runtime.ts'
@@ -61,6 +62,38 @@ transfer(
     assert.is(await fresh.views.envs.get(mine.env_id), null, 'the environment was not created')
     await importInto(fresh, entries)
     assert.is((await buffer(await fresh.blobs.get(key))).toString(), 'content')
+  },
+)
+
+transfer(
+  'that succeeds during a sweep keeps the content that the sweep had found to be an orphan',
+  async () => {
+    const [node, entries] = [await openCommands(), await entriesOf(source, mine)]
+    const { key } = eventOf(entries, 'FileStored') as { key: string }
+    const orphan = contentKey('0', newId())
+    await node.blobs.put(orphan, Buffer.from('removed first'))
+    const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const remove = async (removed: string) => {
+      reached.resolve()
+      await goOn.promise
+      return node.blobs.remove(removed)
+    }
+    const sweeping = { ...node.deps, blobs: { ...node.blobs, remove } }
+    let sweep: Promise<number> | undefined
+    const swept = async function* () {
+      const facts = entries.findIndex(({ line }) => 'event' in line)
+      const writer = new RecordWriter()
+      yield* fileOf(entries.slice(0, facts), writer)
+      assert.ok(await node.blobs.head(key))
+      sweep = removeOrphans(sweeping, { now: clock.now() + 365 * 24 * 3600_000 })
+      await reached.promise
+      yield* fileOf(entries.slice(facts), writer)
+    }
+    await importEnv(node.deps, { content: swept(), transferKey }, cause)
+    goOn.resolve()
+    assert.is(await sweep, 1)
+    assert.is(await node.blobs.head(orphan), null)
+    assert.is((await buffer(await node.blobs.get(key))).toString(), 'content')
   },
 )
 
