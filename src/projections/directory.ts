@@ -1,5 +1,6 @@
 import { type Cursor, type Recorded, START } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
+import type { Plan } from '../events/org.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { DomainDoc } from './customDomains.ts'
@@ -106,6 +107,11 @@ export class Directory {
   /** A deleted environment has no runs in this month: it has none in later ones, unless something of it is in progress. */
   forgetUsage(env_id: string): void {
     this.#tenants.forgetUsage(env_id)
+  }
+
+  /** The plan of the organization of a deleted environment; undefined if that was deleted, too. */
+  planOfDeleted(env_id: string): Plan | undefined {
+    return this.#tenants.planOfDeleted(env_id)
   }
 
   /** Also one with an import in progress. */

@@ -106,6 +106,12 @@ export class TenantDirectory {
     return this.#deletedEnvs.has(env_id)
   }
 
+  /** The plan of the organization of a deleted environment; undefined if that was deleted, too. */
+  planOfDeleted(env_id: string): Plan | undefined {
+    const deleted = this.#deletedEnvs.get(env_id)
+    return deleted && this.#orgs.get(deleted.org_id)?.plan
+  }
+
   apply({ event, at }: Recorded): void {
     switch (event.type) {
       case 'OrgCreated':

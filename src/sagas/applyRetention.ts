@@ -1,4 +1,5 @@
 import { isReply, REPLAYED_MS } from '../commands/idempotency.ts'
+import { findRetainingPlan } from '../commands/orgs/findRetainingPlan.ts'
 import { RETENTION_GROUP } from '../commands/orgs/renewRetention.ts'
 import type { Recorded } from '../events/event.ts'
 import type { Plan } from '../events/org.ts'
@@ -14,7 +15,7 @@ const REPLY_SECONDS = REPLAYED_MS / 1000 + DAY_SECONDS
 
 export interface RetentionInput {
   readonly delivery: Delivery
-  /** The plan of its organization; undefined if no plan applies. */
+  /** Undefined if no plan applies. */
   readonly plan: Plan | undefined
 }
 
@@ -50,30 +51,29 @@ const secondsOf = ({ event, stream, revision }: Recorded, plan: Plan | undefined
  * Sets the retention of each svc stream, of run output and of replies with an `Idempotency-Key` in the event store. All
  * nodes share a consumer group, so each retention is set at least once.
  */
-export const applyRetention = ({
-  store,
-  directory,
-}: {
+export const applyRetention = (deps: {
   readonly store: Pick<EventStore, 'consume' | 'expire'>
-  readonly directory: Pick<Directory, 'env' | 'reach'>
+  readonly aggregates: Parameters<typeof findRetainingPlan>[0]['aggregates']
+  readonly directory: Parameters<typeof findRetainingPlan>[0]['directory'] & Pick<Directory, 'reach'>
 }): Saga<null, RetentionInput, Expiry> => ({
   name: 'applyRetention',
   ...applyRetentionCore,
 
   async *inputs(signal) {
+    const { store, directory } = deps
     const types = ['StreamCreated', 'RunLogged', 'RequestClaimed', 'FactExpired'] as const
     for await (const delivery of store.consume(RETENTION_GROUP, { types, signal })) {
       const { cursor, metadata } = delivery.event
       if (delivery.event.event.type === 'RequestClaimed') yield { delivery, plan: undefined }
       else {
         await directory.reach(cursor, signal)
-        yield { delivery, plan: directory.env(metadata.env_id ?? '')?.plan }
+        yield { delivery, plan: await findRetainingPlan(deps, metadata.env_id ?? '') }
       }
     }
   },
 
   async carryOut({ delivery, seconds }) {
-    if (seconds !== null) await store.expire(delivery.event.stream, seconds)
+    if (seconds !== null) await deps.store.expire(delivery.event.stream, seconds)
     delivery.ack()
     return undefined
   },

@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
-import type { Metadata } from '../../src/events/event.ts'
+import type { EnvCause, Metadata } from '../../src/events/event.ts'
 import type { Plan } from '../../src/events/org.ts'
 import type { Delivery, EventStore } from '../../src/ports/eventStore.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
-import { clock } from '../../src/clock.ts'
+import { clock, virtualClock } from '../../src/clock.ts'
 import { silent } from '../../src/logger.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { applyRetention, applyRetentionCore } from '../../src/sagas/applyRetention.ts'
@@ -16,8 +16,12 @@ import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { now, type Node, openNode } from '../support/openNode.ts'
 
-const saga = ({ views, signal }: Node, store: EventStore): void =>
-  void runSaga(applyRetention({ store, directory: views.directory }), { logger: silent, clock }, signal)
+const saga = ({ aggregates, views, signal }: Node, store: EventStore): void =>
+  void runSaga(
+    applyRetention({ store, aggregates, directory: views.directory }),
+    { logger: silent, clock },
+    signal,
+  )
 
 const rule = suite('the rules of retention')
 const DAY = 86_400
@@ -115,6 +119,75 @@ keeping('is set for each stream, by the plan of its organization, once', async (
     [free, 8.5 * DAY],
     [starter, 31.5 * DAY],
   ])
+})
+
+const envCauseOf = async ({ store }: Node, stream: string): Promise<EnvCause> => {
+  const [first] = await Array.fromAsync(store.read(stream, { limit: 1 }))
+  return first?.metadata as EnvCause
+}
+
+/** Deletes the environment of a stream. Resolves with a function that deletes its organization. */
+const deleteEnvOf = async (node: Node, stream: string) => {
+  const { store, aggregates } = node
+  const metadata = await envCauseOf(node, stream)
+  const { env_id } = metadata
+  await aggregates.envs.handle(streamOf.env(env_id), { type: 'DeleteEnv', env_id }, metadata)
+  const [env] = await Array.fromAsync(store.read(streamOf.env(env_id), { limit: 1 }))
+  if (env?.event.type !== 'EnvCreated') throw new Error('expected an environment')
+  const { org_id } = env.event
+  const deletion = { type: 'DeleteOrg', org_id, env_ids: [env_id] } as const
+  return () => aggregates.orgs.handle(streamOf.org(org_id), deletion, metadata)
+}
+
+keeping('removes the facts of a deleted environment, also when the log was restored', async ({ node }) => {
+  const [free, starter, gone, kept, importing] = [
+    await streamUnder(node, 'free'),
+    await streamUnder(node, 'starter'),
+    await streamUnder(node, 'self_host'),
+    await streamUnder(node, 'self_host'),
+    await streamUnder(node, 'free'),
+  ]
+  for (const stream of [free, starter, kept]) await deleteEnvOf(node, stream)
+  await (
+    await deleteEnvOf(node, gone)
+  )()
+  const cause = await envCauseOf(node, importing)
+  const { env_id } = cause
+  const begun = { type: 'BeginImport', env_id, empty: true, import_id: newId() } as const
+  await node.aggregates.envs.handle(streamOf.env(env_id), begun, cause)
+  await node.views.directory.reach(await node.store.head())
+  const told = new Map<string, number | null>()
+  const expire = async (stream: string, seconds: number | null) => {
+    await node.store.expire(stream, seconds)
+    told.set(stream, seconds)
+  }
+  const last = await streamUnder(node, 'free')
+  saga(node, forwarding(node.store, { expire }))
+  await until(() => told.has(last))
+  told.delete(last)
+  assert.equal(
+    [...told],
+    [
+      [free, 8.5 * DAY],
+      [starter, 31.5 * DAY],
+      [gone, 8.5 * DAY],
+    ],
+  )
+  virtualClock.set(clock.now() + 9 * DAY * 1000)
+  try {
+    await node.store.scavenge?.()
+    const streams = new Set<string>()
+    for await (const { events, caughtUp } of node.store.subscribe({
+      types: ['EventPublished'],
+      signal: node.signal,
+    })) {
+      for (const { stream } of events) streams.add(stream)
+      if (caughtUp) break
+    }
+    assert.equal(streams, new Set([starter, kept, importing]))
+  } finally {
+    virtualClock.set(null)
+  }
 })
 
 keeping('is set again for streams of an earlier version, which kept them for less time', async ({ node }) => {

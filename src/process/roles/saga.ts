@@ -32,7 +32,7 @@ export const startSagas = async (node: Node): Promise<void> => {
   const sagas: readonly Saga[] = [
     retryRuns(node),
     fireSchedules({ ...node, directory, functionRates }),
-    applyRetention({ store, directory }),
+    applyRetention({ ...node, directory }),
     renewRetentions(node),
     sweepFiles(node),
     sweepTenants(node),
