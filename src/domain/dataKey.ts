@@ -5,7 +5,7 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 interface Keys {
   /** The key that seals new texts; null while there is none. */
   readonly current: string | null
-  /** All keys since the last destruction. */
+  /** All keys that are not destroyed. */
   readonly alive: readonly string[]
   readonly destroyed: readonly string[]
   readonly closed: boolean
@@ -46,13 +46,17 @@ export const dataKey: Decider<Keys, DataKeyCommand, DataKeyEvent> = {
     switch (event.type) {
       case 'DataKeyCreated':
         return { ...keys, current: event.key_id, alive: [...keys.alive, event.key_id] }
-      case 'DataKeysDestroyed':
+      case 'DataKeysDestroyed': {
+        const { key_ids, final } = event
+        const isGone = (id: string): boolean => key_ids === undefined || key_ids.includes(id)
+        const alive = keys.alive.filter((id) => !isGone(id))
         return {
-          current: null,
-          alive: [],
-          destroyed: [...keys.destroyed, ...keys.alive],
-          closed: event.final,
+          current: alive.at(-1) ?? null,
+          alive,
+          destroyed: [...keys.destroyed, ...keys.alive.filter(isGone)],
+          closed: final,
         }
+      }
       default:
         return foreign(event)
     }

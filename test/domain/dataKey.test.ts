@@ -32,4 +32,9 @@ keys('never make room once they are destroyed permanently', () => {
   given().when(destroy(true)).then(destroyed(true))
   given(destroyed(true)).when(destroy(true)).then()
 })
+keys('stay if a destruction names others', () => {
+  const ofOthers = { ...destroyed(false), key_ids: ['b', 'unknown'] }
+  given(created('a'), created('b'), ofOthers).when(create('c', 'a')).then(created('c'))
+  given(created('a'), created('b'), ofOthers).when(destroy(false)).then(destroyed(false))
+})
 keys.run()

@@ -5,6 +5,7 @@ import type { CommandDeps } from '../deps.ts'
 import { envIdAt } from '../orgs/createEnv.ts'
 import { orgIdOf } from '../orgs/createOrg.ts'
 import { checkLabel } from '../orgs/label.ts'
+import { expires } from './expiredFacts.ts'
 import { EXPORT } from './exportEnv.ts'
 import type { TransferRecord } from './records.ts'
 
@@ -85,9 +86,8 @@ export const checkPlace = async (
   if (status !== 'active') return 'absent'
   if (first !== null)
     for await (const { id, event } of deps.store.read(first.stream)) {
-      if (event.type === 'FactExpired') continue
       if (id === first.id) return 'used'
-      break
+      if (expires(first.stream) && event.type !== 'FactExpired') break
     }
   await checkUnused(deps, env_id)
   return 'empty'

@@ -18,6 +18,8 @@ interface Facts {
   readonly stream: string
   readonly revision: number
   readonly count: number
+  /** Absent if any facts may be at their place, as in the stream of days, to which this installation adds its own. */
+  readonly ids?: readonly string[]
 }
 
 /** The numbers of records in the file. */
@@ -73,10 +75,16 @@ export class ImportPause {
     await views.directory.reach(await store.head())
   }
 
-  async #hasAll({ stream, revision, count }: Facts): Promise<boolean> {
+  async #hasAll({ stream, revision, count, ids }: Facts): Promise<boolean> {
     const { store } = this.#deps
-    const stored = await Array.fromAsync(store.read(stream, { from: revision, limit: count }))
-    return stored.length === count
+    if (!ids || stream === streamOf.calls(this.#into.env_id)) {
+      const stored = await Array.fromAsync(store.read(stream, { from: revision, limit: count }))
+      return stored.length === count
+    }
+    const missing = new Set(ids)
+    for await (const { id } of store.read(stream, { from: revision }))
+      if (missing.delete(id) && missing.size === 0) return true
+    return false
   }
 
   get #own() {

@@ -1,5 +1,6 @@
 import { AppError, isAppError } from '../../errors.ts'
 import type { NewEvent } from '../../events/event.ts'
+import type { EventType } from '../../events/index.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { ImportedFact, Introduced } from './importedFacts.ts'
@@ -55,11 +56,11 @@ const ownerOf = async (
   return undefined
 }
 
+type AppendDeps = Pick<CommandDeps, 'store' | 'aggregates'>
+
 /** Appends consecutive facts of one stream. T2: facts that are stored already change nothing. */
-export const appendFacts = async (
-  { store }: Pick<CommandDeps, 'store'>,
-  batch: readonly ImportedFact[],
-): Promise<void> => {
+export const appendFacts = async (deps: AppendDeps, batch: readonly ImportedFact[]): Promise<void> => {
+  const { store } = deps
   const [first] = batch
   if (!first) return
   const { stream, revision } = first
@@ -71,8 +72,8 @@ export const appendFacts = async (
     const stored = await Array.fromAsync(store.read(stream, { from: revision, limit: batch.length }))
     const isBegun = stored.length > 0 && stored.length < batch.length // by an earlier export of the environment
     if (isBegun && stored.every(({ id }, n) => id === batch[n]?.id))
-      return appendFacts({ store }, batch.slice(stored.length))
-    if (stream === streamOf.calls(first.metadata.env_id ?? '')) return appendCounts({ store }, batch)
+      return appendFacts(deps, batch.slice(stored.length))
+    if (await isShared(deps, first)) return appendMissing(deps, batch)
     throw new AppError(
       'conflict',
       `The environment exists already: ${stream} has other facts than the file`,
@@ -81,33 +82,63 @@ export const appendFacts = async (
   }
 }
 
+/** Facts of streams that a name identifies, of which this installation may have had one. */
+const OF_NAMES: ReadonlySet<EventType> = new Set([
+  'NameReserved',
+  'NameReleased',
+  'WebhookReserved',
+  'FileStored',
+  'FileDeleted',
+])
+
 /**
- * Appends the facts of a batch that are not stored to the end of the stream of recorded and expired days: the sweep of this
- * installation adds its own to it, also in an environment without content. The last numbers of a day apply. A day that has
- * expired here stays expired.
+ * Whether facts of a stream follow those that this installation has added: its data keys and days, and names that are free,
+ * because the environment was empty before the import or the name has been imported since.
  */
-const appendCounts = async (
-  { store }: Pick<CommandDeps, 'store'>,
-  batch: readonly ImportedFact[],
-): Promise<void> => {
+const isShared = async (
+  { aggregates, store }: AppendDeps,
+  { stream, event, metadata: { env_id = '' } }: ImportedFact,
+): Promise<boolean> => {
+  if (stream === streamOf.calls(env_id) || stream === streamOf.dataKeys(env_id)) return true
+  if (!OF_NAMES.has(event.type)) return false
+  const { status, isEmpty } = await aggregates.envs.read(streamOf.env(env_id), ({ status, importing }) => ({
+    status,
+    isEmpty: importing?.empty,
+  }))
+  if (isEmpty) return true
+  const stored = await Array.fromAsync(store.read(stream))
+  return status === 'active' && stored.at(-1)?.metadata.imported_at !== undefined
+}
+
+/**
+ * Appends the facts of a batch that are not stored to the end of their stream. The last numbers of a day apply. A day that has
+ * expired here stays expired. Keys that were created here are not destroyed.
+ */
+const appendMissing = async (deps: AppendDeps, batch: readonly ImportedFact[]): Promise<void> => {
+  const { store } = deps
   const [first] = batch
   if (!first) return
   const ids = new Set<string>()
+  const keys: string[] = []
   let [last, expired] = [-1, '']
-  for await (const { id, revision, event } of store.read(first.stream)) {
+  for await (const { id, revision, event, metadata } of store.read(first.stream)) {
     ids.add(id)
     last = revision
     if (event.type === 'CallsExpired' && event.before > expired) expired = event.before
+    if (event.type === 'DataKeyCreated' && metadata.imported_at !== undefined) keys.push(event.key_id)
   }
-  const missing = batch.filter(
-    ({ id, event }) => !ids.has(id) && !(event.type === 'CallsExpired' && event.before <= expired),
-  )
-  if (missing.length === 0) return
-  const events = missing.map(({ id, event, metadata }): NewEvent => ({ id, event, metadata }))
+  const events: NewEvent[] = []
+  for (const { id, event, metadata } of batch) {
+    if (ids.has(id) || (event.type === 'CallsExpired' && event.before <= expired)) continue
+    if (event.type === 'DataKeyCreated') keys.push(event.key_id)
+    const isDestruction = event.type === 'DataKeysDestroyed'
+    events.push({ id, event: isDestruction ? { key_ids: [...keys], ...event } : event, metadata })
+  }
+  if (events.length === 0) return
   try {
     await store.append(first.stream, events, last < 0 ? 'none' : last)
   } catch (error) {
     if (!isAppError(error, 'wrong_revision')) throw error
-    return appendCounts({ store }, batch) // a sweep was faster
+    return appendMissing(deps, batch) // this installation was faster
   }
 }

@@ -92,7 +92,7 @@ const storeWith = async (
     if (!first) return
     const { stream, revision } = first
     await appends.add(stream, async () => {
-      await pause.before({ stream, revision, count: full.length })
+      await pause.before({ stream, revision, count: full.length, ids: full.map(({ id }) => id) })
       await appendFacts(deps, full.map(importedNow))
     })
   }
