@@ -86,6 +86,50 @@ waiting('whose client leaves is continued by a repetition with its Idempotency-K
   assert.is(runs.filter(({ result }) => result === 'many'.length).length, 1)
 })
 
+const JOBS = `
+import { setTimeout } from 'node:timers/promises'
+import { files, fn } from 'svc'
+const isThere = async (path) => (await files.list({ prefix: path })).length > 0
+export const slow = fn({ timeout: 300_000 }, async (path) => {
+  await files.put(path + '.asked', 'x')
+  while (!(await isThere(path + '.answered'))) await setTimeout(50)
+  return path
+})
+`
+const WITHOUT = { 'other.js': 'export const other = () => 1' }
+const changes: Readonly<Record<string, (project: string) => Promise<unknown>>> = {
+  'a deployment removes its function': (project) => deploy(api, project, WITHOUT),
+  'its project is renamed': (project) => api.patch(`/projects/${project}`, { name: `${project}-renamed` }),
+  'another project has its name': async (project) => {
+    await api.patch(`/projects/${project}`, { name: `${project}-earlier` })
+    await deploy(api, project, { 'jobs.js': JOBS })
+  },
+}
+for (const [n, [what, change]] of Object.entries(changes).entries())
+  waiting(`is continued by a repetition although ${what} meanwhile`, async () => {
+    const [path, project] = [newId(), `jobs-${n}`]
+    await deploy(api, project, { 'jobs.js': JOBS })
+    const client = new AbortController()
+    const sent = { body: { args: [path] }, headers: { 'Idempotency-Key': newId() } }
+    const at = `/functions/${project}/jobs%2Fslow?wait=60`
+    const left = api.send('POST', at, { ...sent, signal: client.signal }).catch(() => {})
+    await until(() => isThere(`${path}.asked`), { timeoutMs: 30_000, everyMs: 50 })
+    client.abort()
+    await left
+    await change(project)
+    const repeated = api.send('POST', at, sent)
+    await put(`${path}.answered`)
+    const { status, json, text } = await repeated
+    assert.is(status, 200, text)
+    const { data } = json as { data: { run_id: string; result: unknown } }
+    assert.is(data.result, path)
+    assert.is((await api.get<Run>(`/runs/${data.run_id}`)).result, path)
+    assert.is(
+      (await api.page<Run>('/runs?fn=jobs/slow')).data.filter(({ result }) => result === path).length,
+      1,
+    )
+  })
+
 waiting('has no memory for its code any more: an evaluation', async () => {
   const path = newId()
   const code = `/*${CODE}*/ await run('shop/waits', '${path}', '[')`

@@ -1,4 +1,8 @@
 import * as assert from 'uvu/assert'
+import { runIdOf } from '../../src/commands/events/planRuns.ts'
+import { createProject } from '../../src/commands/projects/createProject.ts'
+import { deleteProject } from '../../src/commands/projects/deleteProject.ts'
+import type { FunctionSpec } from '../../src/events/project.ts'
 import type { RunPlan } from '../../src/events/run.ts'
 import { newId } from '../../src/ids.ts'
 import type { HostCall } from '../../src/ports/runtime.ts'
@@ -147,6 +151,38 @@ for (const [name, call] of [
       events.map(({ event_id, stream_id }) => [event_id, stream_id]),
       [[idOf(reply), lost.stream_id]],
     )
+  })
+
+const changes: Readonly<
+  Record<string, (called: string, own: string, ref: FunctionSpec) => Promise<unknown>>
+> = {
+  'is deleted': (called) => deleteProject(node.deps, { project: called }, env.caller),
+  'is found in another project': (_, own, ref) =>
+    plantBuild(node, env, { name: '', project_id: own, functions: [ref] }),
+}
+for (const [n, [what, change]] of Object.entries(changes).entries())
+  keyed(`call of a process that died is found although its function ${what} by now`, async () => {
+    const own = await createProject(node.deps, { name: `own-${n}` }, env.caller)
+    const ref = { ns: `late-${n}`, var: 'job' }
+    const called = await plantBuild(node, env, { name: `called-${n}`, functions: [ref] })
+    const run = { ...(await begin()), project_id: own.project_id }
+    const key = newId()
+    const call: HostCall = { op: 'call', fn: `${ref.ns}/job`, args: [], idempotency_key: key }
+    const deployed = node.deps.views.directory.functionAt(env.env_id, call.fn)
+    assert.ok(deployed)
+    void ask(run, call, { idempotency: dying() })
+    const [event] = await until(async () => {
+      const events = await published(run)
+      return events.length > 0 ? events : undefined
+    })
+    assert.ok(event)
+    await change(called.project_id, own.project_id, ref)
+    const living = keysOf('living', (holder) => holder === 'dead')
+    const { event_id } = event
+    assert.equal(await ask(run, call, { idempotency: living }), {
+      event_id,
+      run_id: runIdOf(event_id, deployed),
+    })
   })
 
 keyed('data is the same in any order of its fields', async () => {

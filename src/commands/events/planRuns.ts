@@ -126,9 +126,15 @@ export class Part {
   }
 }
 
-/** Id of the run of a function that an event starts. `callFunction` returns it before the run is planned. */
+/** Id of the run of a function that an event starts. */
 export const runIdOf = (event_id: string, { project, fn }: Pick<Deployed, 'project' | 'fn'>): string =>
   derivedIdBeside(event_id, project.project_id, fn.ns, fn.var)
+
+/** The same for the reference `ns/var` in a project. `publishCall` returns it before the run is planned. */
+export const calledRunIdOf = (event_id: string, project_id: string, ref: string): string => {
+  const slash = ref.lastIndexOf('/')
+  return derivedIdBeside(event_id, project_id, ref.slice(0, slash), ref.slice(slash + 1))
+}
 
 /** The part of a plan that names the code to run. */
 export const placeOf = ({

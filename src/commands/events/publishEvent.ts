@@ -69,15 +69,24 @@ export const publishEvent = async (
   if (stream_id !== undefined && !isId(stream_id))
     throw new AppError('bad_request', 'stream_id: expected a UUID')
   if (!isControl(event_type)) return storeEvent(deps, wanted, caller)
-  return orEarlier(deps, wanted, caller, async () => {
-    const event_data = await checkedControl(deps, { ...wanted, env_id: caller.cause.env_id })
-    return storeNow(deps, { ...wanted, event_data }, caller)
-  })
+  const checked = () => checkedControl(deps, { ...wanted, env_id: caller.cause.env_id })
+  return storeChecked(deps, wanted, checked, caller)
 }
 
 /** Publishes an event that is known to be valid. Rejects with `quota_exceeded`. */
 export const storeEvent = (deps: Deps, event: EventToPublish, caller: Caller): Promise<PublishedEvent> =>
   orEarlier(deps, event, caller, () => storeNow(deps, event, caller))
+
+/** Publishes an event with the data of `checked`, whose refusal does not apply to an event that an earlier attempt has published. */
+export const storeChecked = (
+  deps: Deps,
+  event: EventToPublish,
+  checked: () => Promise<unknown>,
+  caller: Caller,
+): Promise<PublishedEvent> =>
+  orEarlier(deps, event, caller, async () =>
+    storeNow(deps, { ...event, event_data: await checked() }, caller),
+  )
 
 /**
  * Publishes an event. If that is refused, but an earlier attempt of the request with its `Idempotency-Key` has published

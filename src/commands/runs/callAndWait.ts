@@ -1,16 +1,15 @@
 import { AppError } from '../../errors.ts'
-import { CALL } from '../../events/eventType.ts'
 import type { DomainEvent, EventOf } from '../../events/index.ts'
+import type { Deployed } from '../../projections/wiring.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import { runIdOf } from '../events/planRuns.ts'
-import { storeEvent } from '../events/publishEvent.ts'
 import { demandReadable } from '../projects/demandReadable.ts'
 import { projectFor } from '../projects/projectFor.ts'
 import { awaitEnding, type Ending } from './awaitEnding.ts'
 import { CANCELLED } from './cancelRun.ts'
 import { noFunction } from './functionFor.ts'
+import { publishCall, type PublishedCall } from './publishCall.ts'
 
-type Deps = Parameters<typeof storeEvent>[0] & Pick<CommandDeps, 'store' | 'views' | 'stopping'>
+type Deps = Parameters<typeof publishCall>[0] & Pick<CommandDeps, 'store' | 'views' | 'stopping'>
 
 export interface CalledRun {
   readonly run_id: string
@@ -50,7 +49,7 @@ export const callAndWait = (
 /** An own function, because a function that waits keeps its arguments, and those of the call are not needed any more. */
 const endOf = async (
   deps: Deps,
-  stored: ReturnType<typeof store>,
+  stored: Promise<PublishedCall>,
   { waitMs, gone, onStored }: Waiting,
 ): Promise<CalledRun> => {
   const { revision: after, ...ids } = await stored
@@ -78,22 +77,24 @@ const unbegun = (
   )
 
 /** Publishes the event that starts the run. */
-const store = async (
-  deps: Deps,
-  { project: named, ref, args }: FunctionCall,
-  caller: Caller,
-): Promise<Omit<CalledRun, 'ending'> & { readonly revision: number }> => {
-  const { views } = deps
-  const { env_id } = caller.cause
+const store = (deps: Deps, { project, ref, args }: FunctionCall, caller: Caller): Promise<PublishedCall> =>
+  publishCall(
+    deps,
+    { ref, args, source: 'api' },
+    () => find(deps, { project, ref }, caller.cause.env_id),
+    caller,
+  )
+
+const find = async (
+  { views }: Pick<Deps, 'views'>,
+  { project: named, ref }: Pick<FunctionCall, 'project' | 'ref'>,
+  env_id: string,
+): Promise<Deployed> => {
   await views.settled('builds', 'projects')
   const found = projectFor(views.directory, env_id, named)
   const { project_id, name } = found
   demandReadable(found, found.deployed)
   const deployed = views.directory.functionAt(env_id, ref, project_id)
-  if (!deployed)
-    throw noFunction(views.directory, { ref, project_id, place: `the deployed build of ${name}` })
-  const event_data = { fn: ref, args, project: project_id }
-  const { event, revision } = await storeEvent(deps, { event_type: CALL, event_data, source: 'api' }, caller)
-  const { event_id, stream_id } = event
-  return { run_id: runIdOf(event_id, deployed), event_id, stream_id, revision }
+  if (deployed) return deployed
+  throw noFunction(views.directory, { ref, project_id, place: `the deployed build of ${name}` })
 }

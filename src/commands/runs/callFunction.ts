@@ -1,11 +1,9 @@
-import { CALL } from '../../events/eventType.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import type { RunArguments } from './runFunction.ts'
-import { storeEvent } from '../events/publishEvent.ts'
 import { functionFor } from './functionFor.ts'
-import { runIdOf } from '../events/planRuns.ts'
+import { publishCall } from './publishCall.ts'
+import type { RunArguments } from './runFunction.ts'
 
-type Deps = Parameters<typeof storeEvent>[0] & Pick<CommandDeps, 'views'>
+type Deps = Parameters<typeof publishCall>[0] & Pick<CommandDeps, 'views'>
 
 /**
  * Starts a background run of a function by its reference `ns/var`, for a run of `project_id` (SDK `call`; DESIGN.md, A
@@ -15,10 +13,8 @@ type Deps = Parameters<typeof storeEvent>[0] & Pick<CommandDeps, 'views'>
 export const callFunction = async (
   deps: Deps,
   {
-    ref,
-    args,
     project_id,
-    ...event
+    ...call
   }: {
     ref: string
     args: RunArguments
@@ -30,10 +26,7 @@ export const callFunction = async (
   },
   caller: Caller,
 ): Promise<{ event_id: string; run_id: string }> => {
-  const deployed = functionFor(deps.views.directory, caller.cause.env_id, ref, project_id)
-  const event_data = { fn: ref, args, project: deployed.project.project_id }
-  const {
-    event: { event_id },
-  } = await storeEvent(deps, { ...event, event_type: CALL, event_data }, caller)
-  return { event_id, run_id: runIdOf(event_id, deployed) }
+  const find = () => functionFor(deps.views.directory, caller.cause.env_id, call.ref, project_id)
+  const { event_id, run_id } = await publishCall(deps, call, find, caller)
+  return { event_id, run_id }
 }
