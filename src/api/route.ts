@@ -20,6 +20,8 @@ export interface Needs<P = Record<string, string>> {
     params: P,
     request: Pick<Ask, 'credential' | 'deps' | 'body'>,
   ) => readonly string[] | undefined | Promise<readonly string[]>
+  /** Resolves when `path` knows everything appended so far (I2). A request is refused only after that. */
+  readonly settled?: (request: Pick<Ask, 'deps'>) => Promise<void>
 }
 
 /** A validated and typed request of any client. */

@@ -1,4 +1,5 @@
 import { demand } from '../../access/permissions.ts'
+import { isAppError } from '../../errors.ts'
 import type { Ask, CredentialRoute, Needs } from '../route.ts'
 
 /** The part of a request that permissions depend on. */
@@ -23,7 +24,17 @@ export const isLetIn = async (route: CredentialRoute, ask: Asking): Promise<bool
   }
 }
 
-const demandOf = async ({ type, action, or, path }: Needs, ask: Asking): Promise<void> => {
-  const paths = (await path?.(ask.params, ask)) ?? []
-  demand(ask.credential.permissions, { type, actions: or === undefined ? [action] : [action, or], paths })
+const demandOf = async ({ type, action, or, path, settled }: Needs, ask: Asking): Promise<void> => {
+  const check = async () => {
+    const paths = (await path?.(ask.params, ask)) ?? []
+    demand(ask.credential.permissions, { type, actions: or === undefined ? [action] : [action, or], paths })
+  }
+  if (!settled) return check()
+  try {
+    await check()
+  } catch (error) {
+    if (!isAppError(error, 'forbidden')) throw error
+    await settled(ask)
+    await check()
+  }
 }

@@ -2,7 +2,7 @@ import { compareBuild } from '../../commands/builds/compareBuild.ts'
 import { holding } from '../../loops/byteBudget.ts'
 import { item, route } from '../route.ts'
 import { BuildChanges } from '../schemas.ts'
-import { projectPaths } from './projects.ts'
+import { byProject } from './projects.ts'
 
 export const buildChangesRoute = route({
   method: 'GET',
@@ -13,7 +13,7 @@ export const buildChangesRoute = route({
     'The functions that a deployment of the build would add, remove or change. It compares triggers and other metadata, ' +
     'not code.',
   tag: 'Builds',
-  needs: { type: 'build', action: 'read', path: projectPaths },
+  needs: { type: 'build', action: 'read', ...byProject },
   reply: { kind: 'item', schema: BuildChanges },
   handle: async ({ deps, params, credential }) => {
     const owner = deps.memory.ownerOf(credential.env_id)

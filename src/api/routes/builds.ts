@@ -17,7 +17,7 @@ import { listOf, pageQuery } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
 import { presentFunction } from '../present/function.ts'
 import { Build, BuildOfEnv, BuildUpload, DeployedBuild } from '../schemas.ts'
-import { projectOf, projectPaths } from './projects.ts'
+import { byProject, projectOf } from './projects.ts'
 import { HASH_PATTERN } from '../schemas/patterns.ts'
 import { readUpload, UploadForm } from './uploadForm.ts'
 
@@ -27,7 +27,7 @@ const HashFilter = Type.String({
 })
 
 const tag = 'Builds'
-const read = { type: 'build', action: 'read', path: projectPaths }
+const read = { type: 'build', action: 'read', ...byProject }
 
 const present = (doc: BuildDoc) => fieldsOf(Build, doc)
 
@@ -191,7 +191,7 @@ export const buildRoutes = [
       'file and line, and so is one without functions. If the project has the same build under the `build_id` already, the reply is 200 with ' +
       '`X-Build-Exists: true`; if it has another build under it, the reply is 409.',
     tag,
-    needs: { type: 'build', action: 'create', path: projectPaths },
+    needs: { type: 'build', action: 'create', ...byProject },
     form: UploadForm,
     errors: ['quota_exceeded', 'rate_limit_exceeded', 'unavailable'],
     reply: {
@@ -295,7 +295,7 @@ export const buildRoutes = [
       'Deletes the build and its zip, which then no longer counts as storage. Its runs that have not begun fail. The ' +
       'deployed build is refused with 409. Of live builds, the service keeps the newest five and deletes older ones itself.',
     tag,
-    needs: { type: 'project', action: 'update', path: projectPaths },
+    needs: { type: 'project', action: 'update', ...byProject },
     errors: ['conflict'],
     reply: { kind: 'none' },
     handle: async ({ params, deps, caller }) => {
@@ -313,7 +313,7 @@ export const buildRoutes = [
       'The build replaces the deployed build of the project. A webhook that another project of the environment ' +
       'serves is refused with 409. `changes` lists the functions that were added, removed or changed.',
     tag,
-    needs: { type: 'build', action: 'execute', path: projectPaths },
+    needs: { type: 'build', action: 'execute', ...byProject },
     errors: ['quota_exceeded'],
     reply: { kind: 'item', schema: DeployedBuild },
     handle: async ({ params, deps, caller }) => {

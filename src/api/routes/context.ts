@@ -9,10 +9,10 @@ import { type Ask, item, none, route } from '../route.ts'
 import { AsOfPageQuery, listPast, pastProjectOf } from '../asOf.ts'
 import { listOf } from '../paging.ts'
 import { ContextVariable } from '../schemas.ts'
-import { projectOf, projectPaths } from './projects.ts'
+import { byProject, projectOf } from './projects.ts'
 
 const tag = 'Context variables'
-const needs = (action: string) => ({ type: 'context', action, path: projectPaths })
+const needs = (action: string) => ({ type: 'context', action, ...byProject })
 
 const Content = {
   value: Type.String({ writeOnly: true, description: 'Never returned; at most 32 KiB' }),

@@ -5,7 +5,7 @@ import { presentRun } from '../present/run.ts'
 import { type Ask, item, route, unfinished } from '../route.ts'
 import { Run } from '../schemas.ts'
 import { REPL_PATTERN } from '../schemas/patterns.ts'
-import { projectPaths } from './projects.ts'
+import { byProject } from './projects.ts'
 
 /** Evaluates the code of a request. Its handler does not keep the code while it waits. */
 const evaluated = ({
@@ -33,7 +33,7 @@ export const evalRoutes = [
       '`event:create`, `call` and `run` `build:execute` on the project of the function, `files` the permissions of files. ' +
       'Evaluations of one credential with the same `repl_id` share their declarations.',
     tag: 'Runs',
-    needs: { type: 'build', action: 'execute', path: projectPaths },
+    needs: { type: 'build', action: 'execute', ...byProject },
     body: Type.Object({
       code: Type.String({ minLength: 1, maxLength: 256 << 10 }),
       repl_id: Type.Optional(Type.String({ pattern: REPL_PATTERN })),

@@ -8,10 +8,10 @@ import { presentFunction } from '../present/function.ts'
 import { type Ask, list, type Reply, route } from '../route.ts'
 import { pageQuery, PageQuery } from '../paging.ts'
 import { EventHandler, ProjectFunction, Webhook } from '../schemas.ts'
-import { projectOf, projectPaths } from './projects.ts'
+import { byProject, projectOf } from './projects.ts'
 
 const tag = 'Functions'
-const needs = { type: 'build', action: 'read', path: projectPaths }
+const needs = { type: 'build', action: 'read', ...byProject }
 
 interface Shown {
   /** Whether a function is in the list. */

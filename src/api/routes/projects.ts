@@ -30,13 +30,13 @@ export const projectOf = ({
 }: Pick<Ask<{ project: string }>, 'params' | 'credential' | 'deps'>): DirectoryProject =>
   projectFor(deps.views.directory, credential.env_id, params.project)
 
-/** The path parts of a project in permissions: its id and its name. */
-export const projectPaths = (
-  params: { project: string },
-  { credential, deps }: Pick<Ask, 'credential' | 'deps'>,
-): string[] => {
-  const found = deps.views.directory.project(credential.env_id, params.project)
-  return found ? [found.project_id, found.name] : [params.project]
+/** The path parts of a project in permissions: its id and its name, which another node may have given it just now. */
+export const byProject = {
+  path(params: { project: string }, { credential, deps }: Pick<Ask, 'credential' | 'deps'>): string[] {
+    const found = deps.views.directory.project(credential.env_id, params.project)
+    return found ? [found.project_id, found.name] : [params.project]
+  },
+  settled: ({ deps }: Pick<Ask, 'deps'>): Promise<void> => deps.views.settled('projects'),
 }
 
 export const projectRoutes = [
@@ -75,7 +75,7 @@ export const projectRoutes = [
     operationId: 'getProject',
     summary: 'Get a project',
     tag,
-    needs: { type: 'project', action: 'read', path: projectPaths },
+    needs: { type: 'project', action: 'read', ...byProject },
     query: AsOfQuery,
     reply: { kind: 'item', schema: Project },
     handle: async (ask) => {
@@ -92,7 +92,7 @@ export const projectRoutes = [
     operationId: 'updateProject',
     summary: 'Change the name or the network of a project',
     tag,
-    needs: { type: 'project', action: 'update', path: projectPaths },
+    needs: { type: 'project', action: 'update', ...byProject },
     body: ChangedProject,
     example: { name: 'hello', network: ['api.stripe.com'] },
     errors: ['project_exists'],
@@ -107,7 +107,7 @@ export const projectRoutes = [
     operationId: 'deleteProject',
     summary: 'Delete a project and its builds',
     tag,
-    needs: { type: 'project', action: 'delete', path: projectPaths },
+    needs: { type: 'project', action: 'delete', ...byProject },
     reply: { kind: 'none' },
     handle: async ({ params, deps, caller }) => {
       await deleteProject(deps, params, caller)

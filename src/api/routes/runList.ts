@@ -77,6 +77,7 @@ export const runListRoute = route({
   handle: async ({ query: asked, credential: { env_id }, deps }) => {
     const { views, memory } = deps
     const { limit, offset, as_of, time_range } = asked
+    if (asked.project !== undefined) await views.settled('projects')
     const filters = filtersOf(deps, env_id, asked)
     const past = as_of === undefined ? undefined : await pastOf(deps, as_of)
     const bounds = [beforeOf(asked.before), past && (await orderBeyond(past))]

@@ -73,8 +73,8 @@ export const runStatsRoute = route({
       return item(await totalsOf(views, env_id))
     }
     const range = rangeOf(interval, parameters)
-    const series = seriesOf(views, env_id, parameters)
     await views.settled('callDays', 'runs')
+    const series = seriesOf(views, env_id, parameters)
     const { total, points } = await runSeriesOf(views, { series, interval, ...range, run_type: type })
     return item({ interval, from: isoOf(range.fromMs), to: isoOf(range.toMs), total, points })
   },

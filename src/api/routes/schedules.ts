@@ -5,10 +5,10 @@ import { switchSchedule } from '../../commands/schedules/switchSchedule.ts'
 import { PageQuery } from '../paging.ts'
 import { type Ask, item, list, type Reply, route } from '../route.ts'
 import { RequestedRun, Schedule } from '../schemas.ts'
-import { projectOf, projectPaths } from './projects.ts'
+import { byProject, projectOf } from './projects.ts'
 
 const tag = 'Functions'
-const needs = { type: 'build', action: 'execute', path: projectPaths }
+const needs = { type: 'build', action: 'execute', ...byProject }
 
 const present = async (
   { deps: { views } }: Pick<Ask, 'deps'>,
