@@ -1249,7 +1249,7 @@ export interface Operations {
       readonly stream_id: string
     }
     readonly query?: {
-      /** Only runs of this project, by id or name */
+      /** Only runs of this project, by id or present name */
       readonly project?: string
       /** `true`: `stream:data` has `emitted_at`, the time at which the service stored the data */
       readonly times?: 'true' | 'false'

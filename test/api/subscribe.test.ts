@@ -104,15 +104,21 @@ subscribing('can be limited to one project, by name or id', async () => {
   })
   const all = await (await publishAndFollow(api, 'talk', { words: ['a'] })).rest()
   const stream_id = String(all[0]?.data['stream_id'])
-  for (const project of ['second', project_id]) {
-    const events = await (
-      await follow(api, `/streams/${stream_id}/subscribe?from=start&project=${project}`)
-    ).rest()
-    assert.equal(names(events), ['run:start', 'stream:data', 'run:stop', 'stream:complete'])
-    assert.is(runIn(events[0] as Sent).project_name, 'second')
+  const of = async (project: string) =>
+    (await follow(api, `/streams/${stream_id}/subscribe?from=start&project=${project}`)).rest()
+  for (const [name, ...known] of [
+    ['second', 'second', project_id],
+    ['renamed', 'renamed', 'second', project_id], // its runs keep the name that it had
+  ]) {
+    await api.patch(`/projects/${project_id}`, { name })
+    for (const project of known) {
+      const events = await of(project)
+      assert.equal(names(events), ['run:start', 'stream:data', 'run:stop', 'stream:complete'], project)
+      assert.is(runIn(events[0] as Sent).project_name, 'second')
+    }
   }
-  const none = await (await follow(api, `/streams/${stream_id}/subscribe?from=start&project=none`)).rest()
-  assert.equal(names(none), ['stream:complete'])
+  await api.post('/projects', { name: 'second' })
+  for (const project of ['none', 'second']) assert.equal(names(await of(project)), ['stream:complete'])
 })
 
 subscribing('delivers the same events to two clients', async () => {

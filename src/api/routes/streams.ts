@@ -87,7 +87,7 @@ export const streamRoutes = [
     takesSession: true,
     query: Type.Object({
       project: Type.Optional(
-        Type.String({ minLength: 1, description: 'Only runs of this project, by id or name' }),
+        Type.String({ minLength: 1, description: 'Only runs of this project, by id or present name' }),
       ),
       ...Times,
       ...Resume,
@@ -101,13 +101,11 @@ export const streamRoutes = [
         ask,
         async () => {
           const start = await startOfStream(deps, { stream_id: params.stream_id, from }, credential.env_id)
+          const project = query.project && (await presentIdOf(deps, credential.env_id, query.project))
           ask.ctx.set(POSITION_HEADER, positionOf(start))
-          return start
+          return { start, project }
         },
-        (client, start) => {
-          const { project, times } = query
-          return tailStream(client, { start, project, withTimes: times === 'true' }, deps)
-        },
+        (client, prepared) => tailStream(client, { ...prepared, withTimes: query.times === 'true' }, deps),
       )
     },
   }),
@@ -194,6 +192,16 @@ export const streamRoutes = [
     },
   }),
 ]
+
+/** The id of a project that may have been renamed. Runs of a deleted one are found by the name that they have. */
+const presentIdOf = async (
+  { views }: Pick<Ask['deps'], 'views'>,
+  env_id: string,
+  idOrName: string,
+): Promise<string> => {
+  await views.settled('projects')
+  return views.directory.project(env_id, idOrName)?.project_id ?? idOrName
+}
 
 const streamPath = (body: unknown): string[] => {
   const stream_id = (body as { stream_id?: unknown }).stream_id
