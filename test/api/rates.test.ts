@@ -14,6 +14,7 @@ import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { callHook } from './hooks.ts'
+import { newSession } from './issuing.ts'
 import { refusal } from './refusal.ts'
 
 const perSecond = { free: 5, starter: 20, pro: 100 } as const
@@ -30,6 +31,8 @@ for (const plan of ['free', 'starter', 'pro', 'scale', 'self_host'] as const) aw
 for (const name of ['waits', 'headers', 'order']) await plant(name, 'free')
 await plant('envs', 'free', 2)
 await plant('hooks', 'starter')
+await plant('closed', 'starter')
+await plant('stranger', 'free')
 const server = await startServer({ dataDir })
 const of = (name: string, env = 0): Api => openApi(server.url, keys[name]?.[env] ?? '')
 const operator = () => openApi(server.url, openSecrets(readConfig(installation(dataDir))).operatorToken)
@@ -114,6 +117,34 @@ rate('counts webhook requests, but only those with the right token', async () =>
   assert.ok(refused.length > 0)
   assert.is(refused[0]?.headers.get('Retry-After'), '1')
 })
+
+rate(
+  'counts refused requests to a webhook that requires a credential, for the owner of the credential',
+  async () => {
+    const api = of('closed')
+    const code = `import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 's', path: '/hook', auth: 'required' } }, () => 'ran')\n`
+    await deploy(api, 'closed', { 'h.js': code })
+    const [webhook] = (await api.page<Webhook>('/projects/closed/webhooks')).data
+    const callAs = (key: string) =>
+      callHook(webhook?.url ?? '', { headers: { Authorization: `Bearer ${key}` } })
+    const { token } = await newSession(api, { 'run:*': ['read'] })
+    for (const [key, perSecond, otherwise] of [
+      [token, 20, 403],
+      [of('stranger').key, 5, 404],
+    ] as const) {
+      const answers: Answer[] = []
+      const { refused } = await flood(300, async () => {
+        const answer = await callAs(key)
+        answers.push(answer)
+        return answer
+      })
+      assert.ok(refused.length > 0)
+      assert.equal(new Set(answers.map(({ status }) => status)), new Set([otherwise, 429]))
+      for (const { headers } of answers)
+        assert.is(headers.get('RateLimit-Policy'), `"org";q=${perSecond};w=1`)
+    }
+    },
+)
 
 rate('does not apply to public endpoints, nor to the operator', async () => {
   const { refused } = await flood(100, (i) =>

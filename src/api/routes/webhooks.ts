@@ -22,8 +22,9 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
   const { env, webhook } = endpoint
   openWebhookToPages(ctx, webhook.cors)
   const credential = webhook.auth === 'required' ? await authenticated(ctx, deps) : null
+  // The owner of the credential, because a stranger must not use up the rate of the webhook's organization.
+  await deps.orgRates.take(ctx, credential?.env_id ?? env.env_id)
   const auth = credential && (await authorizeWebhook(deps, endpoint, credential))
-  await deps.orgRates.take(ctx, env.env_id)
   const owner = env.org_id
   const largeBody = largeBodyOf(ctx, () => deps.memory.webhooks.take(owner, STREAMED_BYTES))
   const ending = await callWebhook(
