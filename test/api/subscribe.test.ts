@@ -143,6 +143,13 @@ subscribing('refuses an id that the stream does not have', async () => {
     assert.is(status, 400)
     assert.match(message, 'from: ')
   }
+  for (const path of [`/streams/${stream_id}/subscribe`, '/env/subscribe'])
+    for (const query of ['', '?from=start']) {
+      const headers = { 'Last-Event-ID': 'abc' }
+      const { status, text } = await api.send('GET', path + query, { headers })
+      assert.is(status, 400)
+      assert.match(text, '"Last-Event-ID: expected start, end or the id of an event')
+    }
 })
 
 subscribing('ends a client’s wait when it leaves', async () => {

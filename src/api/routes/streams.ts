@@ -27,10 +27,16 @@ const Resume = {
   ),
 }
 
-/** The start of the stream: the header that a browser sends when it reconnects, or `?from=`. */
-const resumeAt = ({ ctx }: Pick<Ask, 'ctx'>, from: string | undefined): string | undefined => {
+/** The start of the stream, and the field that contains it. */
+interface Resumed {
+  readonly from: string | undefined
+  readonly field: 'from' | 'Last-Event-ID'
+}
+
+/** The header that a browser sends when it reconnects takes precedence over `?from=`. */
+const resumeAt = ({ ctx }: Pick<Ask, 'ctx'>, from: string | undefined): Resumed => {
   const header = ctx.get('Last-Event-ID')
-  return header === '' ? from : header
+  return header === '' ? { from, field: 'from' } : { from: header, field: 'Last-Event-ID' }
 }
 
 /**
@@ -96,11 +102,12 @@ export const streamRoutes = [
     reply: { kind: 'stream', events: streamEvents },
     handle: async (ask) => {
       const { params, query, credential, deps } = ask
-      const from = resumeAt(ask, query.from)
+      const { stream_id } = params
+      const resumed = resumeAt(ask, query.from)
       return openStream(
         ask,
         async () => {
-          const start = await startOfStream(deps, { stream_id: params.stream_id, from }, credential.env_id)
+          const start = await startOfStream(deps, { stream_id, ...resumed }, credential.env_id)
           const project = query.project && (await presentIdOf(deps, credential.env_id, query.project))
           ask.ctx.set(POSITION_HEADER, positionOf(start))
           return { start, project }
@@ -211,13 +218,13 @@ const streamPath = (body: unknown): string[] => {
 /**
  * Returns the cursor for `from`. Rejects with `bad_request` before the reply begins if the store cannot have issued it.
  */
-const cursorAt = async (store: EventStore, from: string | undefined): Promise<Cursor> => {
+const cursorAt = async (store: EventStore, { from, field }: Resumed): Promise<Cursor> => {
   const head = await store.head()
   if (from === undefined || from === 'end') return head
   if (from === 'start') return START
   if (store.isCursor(from) && from <= head) return from
   throw new AppError(
     'bad_request',
-    `from: expected start, end or the id of an event, got "${from.slice(0, 60)}"`,
+    `${field}: expected start, end or the id of an event, got "${from.slice(0, 60)}"`,
   )
 }

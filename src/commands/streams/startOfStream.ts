@@ -20,11 +20,16 @@ export const positionOf = ({ after, mayBeComplete }: StreamStart): string =>
 
 /**
  * Converts `from` (`start`, `end`, or the revision of the reader's last fact) to a position (SPEC.md, Streams (SSE)).
- * Rejects with `not_found` for a stream of another environment (I7), or with `bad_request` for any other `from`.
+ * Rejects with `not_found` for a stream of another environment (I7), or with `bad_request` for any other `from`, which the
+ * client sent as `field`.
  */
 export const startOfStream = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
-  { stream_id, from = 'end' }: { stream_id: string; from?: string | undefined },
+  {
+    stream_id,
+    from = 'end',
+    field = 'from',
+  }: { stream_id: string; from?: string | undefined; field?: string },
   env_id: string,
 ): Promise<StreamStart> => {
   const { owner, last } = await aggregates.streams.read(streamOf.stream(stream_id), (state, revision) => ({
@@ -33,15 +38,16 @@ export const startOfStream = async (
   }))
   if (owner !== env_id) throw new AppError('not_found', `No stream ${stream_id}`)
   if (from === 'end') return { stream_id, after: last, mayBeComplete: false }
+  const revisionOf = (id: string) => checkedRevision(field, id, last)
   if (from.startsWith(END_AT))
-    return { stream_id, after: revisionOf(from.slice(END_AT.length), last), mayBeComplete: false }
-  return { stream_id, after: from === 'start' ? -1 : revisionOf(from, last), mayBeComplete: true }
+    return { stream_id, after: revisionOf(from.slice(END_AT.length)), mayBeComplete: false }
+  return { stream_id, after: from === 'start' ? -1 : revisionOf(from), mayBeComplete: true }
 }
 
-const revisionOf = (id: string, last: number): number => {
+const checkedRevision = (field: string, id: string, last: number): number => {
   if (/^\d{1,15}$/.test(id) && Number(id) <= last) return Number(id)
   throw new AppError(
     'bad_request',
-    `from: expected start, end or the id of an event of this stream, got "${id.slice(0, 60)}"`,
+    `${field}: expected start, end or the id of an event of this stream, got "${id.slice(0, 60)}"`,
   )
 }
