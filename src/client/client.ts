@@ -56,14 +56,17 @@ interface WithTimes {
 export interface FollowOptions extends RequestOptions, WithTimes {
   /** Begins after the event with this id, at the `start` or at the `end` of the stream. Default `start`. */
   readonly from?: string
-  /** Only runs of this project, by id or name. */
+  /** Only runs of this project, by id or present name. */
   readonly project?: string
   /** Called each time the connection is established. */
   readonly onOpen?: () => void
 }
 
 export interface FollowEnvOptions extends RequestOptions {
-  /** Begins after the event with this id, at the `start` or at the `end`. Default `end`. */
+  /**
+   * Begins after the event with this id, at the `start` or at the `end`. Default `end`. With `consumer`, this is where a new
+   * name begins.
+   */
   readonly from?: string
   /** The service stores the position under this name. Clients with the same name share the events, at least once each. */
   readonly consumer?: string
