@@ -126,7 +126,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
     }
 
     case 'BeginRun': {
-      if (run?.status !== 'running' || run.workerId !== command.worker_id) throw goneError(command.run_id)
+      if (run?.status !== 'running' || run.workerId !== command.worker_id) throw new GoneRun(command.run_id)
       const { worker_id } = command
       return run.mayHaveBegun
         ? []
@@ -290,8 +290,12 @@ const returned = ({ plan, workerId }: Extract<OpenRun, { status: 'running' }>): 
   returned_by: workerId,
 })
 
-const goneError = (run_id: string): AppError =>
-  new AppError('not_found', `Run ${run_id} is no longer claimed by this worker`)
+/** The run has ended or belongs to another worker: its code must not begin here. */
+export class GoneRun extends AppError {
+  constructor(run_id: string) {
+    super('not_found', `Run ${run_id} is no longer claimed by this worker`)
+  }
+}
 
 /** Returns a run that is running. Code that continues after the end of its run has no further effects. */
 export const runningRun = (

@@ -1,3 +1,4 @@
+import { GoneRun } from '../commands/runs/beginRun.ts'
 import { type AppError, isRetryable } from '../errors.ts'
 import type { RunError } from '../events/run.ts'
 import type { Logger } from '../logger.ts'
@@ -13,7 +14,10 @@ import { storeEnd } from './storeEnd.ts'
 export interface RunToEndDeps extends InvokeDeps {
   /** Logs outages, which many runs meet at once. */
   readonly warn: Logger['warn']
-  /** Called before a run is returned: it may be claimed here again, also before the reply to its return arrives. */
+  /**
+   * Called before a run is returned, and for one that recovery returned: it may be claimed here again, also before the reply to
+   * its return arrives.
+   */
   readonly forget: (run_id: string) => void
   /** Aborts when no more ends are to be stored. */
   readonly abandoned: AbortSignal
@@ -31,18 +35,20 @@ export const runToEnd = async (deps: RunToEndDeps, claimed: ClaimedRun): Promise
   const { plan } = execution
   const output = new RunOutput(deps, plan.run_id, cause)
   let outcome: Outcome | undefined
+  let isGone = false
   while (!outcome) {
     try {
       outcome = execution.cancel.signal.aborted ? CANCELLED : await invokeRun(deps, claimed, output)
     } catch (error) {
-      outcome = failedWith(execution, error, deps.logger)
+      isGone = error instanceof GoneRun
+      outcome = isGone ? CANCELLED : failedWith(execution, error, deps.logger)
       if (!outcome) await waitForEndOfOutage(deps, execution, error)
     }
   }
   const { signal } = execution.cancel
   deps.outage.leave(signal)
   const { reason } = signal
-  const isReturned = !execution.hasBegun && (reason === RETURNED || reason === LOST)
+  const isReturned = isGone || (!execution.hasBegun && (reason === RETURNED || reason === LOST))
   if (outcome.status === 'failed' && reason === LOST) outcome = { status: 'lost', error: LOST }
   if (isReturned) deps.forget(plan.run_id)
   else deps.meter.ended(plan.run_type, outcome, execution.claimedAt)
@@ -50,7 +56,8 @@ export const runToEnd = async (deps: RunToEndDeps, claimed: ClaimedRun): Promise
   const turn = deps.turns.take(execution.org_id)
   if (turn) await turn
   const end = { plan, outcome: isReturned ? null : outcome, worker_id }
-  await storeEnd(deps, end, cause, deps.abandoned) // W3
+  // A run that is gone may be claimed here again by now, and its code may have begun: this claim has no end to store.
+  if (!isGone) await storeEnd(deps, end, cause, deps.abandoned) // W3
   if (execution.span) endSpan(execution.span, end.outcome)
 }
 

@@ -24,12 +24,17 @@ const holdingRuntime = (begins: boolean) => {
   const lost = { code: 'worker_lost', message: 'closed' }
   const runtime: Runtime = {
     invoke: (invocation) =>
-      new Promise((resolve) => {
+      new Promise((resolve, reject) => {
         const { signal } = invocation
         const error = { code: 'cancelled', message: 'The run was cancelled' }
         if (signal.aborted) return resolve({ status: 'failed', error })
         held.push(resolve)
-        invocations.push(invocation)
+        const loadInput = () => {
+          const loaded = invocation.loadInput()
+          loaded.catch(reject) // as a lane does
+          return loaded
+        }
+        invocations.push({ ...invocation, loadInput })
         if (begins) invocation.onStart?.()
         signal.addEventListener('abort', () => resolve({ status: 'failed', error }))
       }),

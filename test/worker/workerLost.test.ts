@@ -12,7 +12,7 @@ import { forwarding } from '../support/forwarding.ts'
 import { cause, type Node, openNode } from '../support/openNode.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
-import { deployBuild, openWorker, wanted } from './openWorker.ts'
+import { deployBuild, openWorker, wanted, wantedCall } from './openWorker.ts'
 
 const lost = suite('a worker that was given up though it lives')
 
@@ -274,6 +274,66 @@ lost('returns the runs whose code has not begun, and may claim them again', asyn
   await worker.stop({ drainMs: 10 })
   await node.close()
 })
+
+/** A worker that is cut off from the log after `cutOff`. First it receives that it was declared lost, then its deliveries. */
+const openDeaf = async (node: Node) => {
+  const [heard, delivered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let isCutOff = false
+  const store = forwarding(node.store, {
+    async *subscribe(options) {
+      for await (const batch of node.store.subscribe(options)) {
+        if (isCutOff && options.types?.includes('WorkerLost')) await heard.promise
+        yield batch
+      }
+    },
+    async *consume(...args) {
+      for await (const delivery of node.store.consume(...args)) {
+        if (isCutOff) await delivered.promise
+        yield delivery
+      }
+    },
+  })
+  const opened = openWorker(node, { begins: false }, store)
+  await opened.worker.start()
+  const { worker_id } = opened.worker
+  return {
+    ...opened,
+    cutOff: () => void (isCutOff = true),
+    comesBack: async () => {
+      heard.resolve()
+      await until(() => opened.worker.isOpen && opened.worker.worker_id !== worker_id)
+      delivered.resolve()
+    },
+  }
+}
+
+for (const claimed of ['with its request', 'when it is delivered'] as const)
+  lost(`claims a run again that recovery returned before it knew, if it was claimed ${claimed}`, async () => {
+    const node = await openNode()
+    const { aggregates } = node
+    const build = await deployBuild(node)
+    const { worker, invocations, cutOff, comesBack } = await openDeaf(node)
+    const { worker_id } = worker
+    const call = wantedCall(build)
+    const run = { ...call, plan: { ...call.plan, once: true, marks_begin: true } }
+    const { run_id, stream_id } = run.plan
+    await (claimed === 'with its request' ? worker.take(run) : storeRequest(node, run))
+    await until(() => invocations.length === 1)
+    cutOff()
+    await loseIt(node, worker_id)
+    const error = { code: 'worker_lost', message: 'lost' }
+    const lose = { type: 'LoseRun', run_id, worker_id, error, now: clock.iso() } as const
+    await aggregates.streams.handle(streamOf.stream(stream_id), lose, cause) // as recovery does
+    const loaded = Promise.resolve(invocations[0]?.loadInput())
+    assert.is(await loaded.catch(({ code }: AppError) => code), 'not_found')
+    await until(() => worker.runs.counts.waiting === 0)
+    await comesBack()
+    await until(() => invocations.length === 2)
+    assert.equal((await node.typesIn(stream_id)).slice(2), ['RunStarted', 'RunRequested', 'RunStarted'])
+    assert.is(invocations[1]?.run.run_id, run_id)
+    await worker.stop({ drainMs: 10 })
+    await node.close()
+  })
 
 /** Views whose first answer about a build is held until `answer` is called. */
 const holdingBuilds = ({ views }: Node) => {

@@ -3,9 +3,11 @@ import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
+export { GoneRun } from '../../domain/run.ts'
+
 /**
  * Marks that the code of a claimed run may begin from now on. If its worker dies before, another worker executes the run.
- * Rejects with `not_found` if the run has ended or belongs to another worker: its code must not begin here.
+ * Rejects with `GoneRun` if the run has ended or belongs to another worker: its code must not begin here.
  */
 export const beginRun = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
