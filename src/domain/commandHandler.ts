@@ -47,6 +47,8 @@ interface Loaded<State> {
   state: State
   /** Revision of the last event folded; -1 for none. */
   revision: number
+  /** A batch of its commands was not stored. The state before each further batch is kept, because the stream can be long. */
+  isCopied?: true
 }
 
 interface Reading<State> {
@@ -164,12 +166,15 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
       if (actor.reading.length > 0) await this.#read(stream, actor)
       if (actor.waiting.length === 0) continue
       const waiting = actor.waiting.splice(0, conflicts > 0 ? 1 : most)
+      let before: Loaded<State> | undefined
       try {
         if (!actor.loaded || conflicts > 0) {
           actor.loaded = await this.#catchUp(stream, actor.loaded)
           if (actor.loaded.revision < reached && (await this.#store.isExpired(stream)))
             actor.loaded = { state: this.#decider.initial(), revision: reached }
         }
+        if (conflicts > 0 || most === 1) actor.loaded.isCopied = true
+        if (waiting.length > 1 && actor.loaded.isCopied) before = this.#copyOf(actor.loaded)
         await this.#answer(stream, actor.loaded, waiting)
         conflicts = 0
       } catch (error) {
@@ -178,12 +183,13 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
         // After a change of its leader, a store may read less than it refused before: no other writer is the cause.
         const isOutage = expected < reached || actual < expected
         if (lost && actual >= 0) reached = actual
+        const isTooLarge = waiting.length > 1 && isAppError(error, 'payload_too_large')
         // A state with facts that were not stored is dropped; a state that is only behind catches up.
         if (!lost || waiting.length > 1 || actual < expected) {
-          actor.loaded = undefined
+          actor.loaded = isTooLarge || (lost && !(actual < expected)) ? before : undefined
           this.#loaded.delete(stream)
         }
-        if (waiting.length > 1 && isAppError(error, 'payload_too_large')) {
+        if (isTooLarge) {
           most = 1 // together they are too large
           actor.waiting.unshift(...waiting)
           continue
@@ -277,6 +283,11 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
       }
     }
     return { facts, answers, fold }
+  }
+
+  #copyOf({ state, ...rest }: Loaded<State>): Loaded<State> | undefined {
+    const copy = this.#decider.copyOf?.(state)
+    return copy && { ...rest, state: copy }
   }
 
   async #catchUp(stream: string, known: Loaded<State> | undefined): Promise<Loaded<State>> {

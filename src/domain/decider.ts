@@ -25,6 +25,8 @@ export interface Decider<State, Command, Event extends DomainEvent = DomainEvent
    * fact gets a random id.
    */
   idOf?(event: Event): string | undefined
+  /** Returns a state that stays as it is when facts are folded into the given one. */
+  copyOf?(state: State): State
   /** The number of entries of a state that can have many: it bounds the memory of states. */
   sizeOf?(state: State): number
 }

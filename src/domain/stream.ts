@@ -214,6 +214,13 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
     }
     return state
   },
+
+  copyOf: ({ undispatched, runs, keyed, ...rest }) => ({
+    ...rest,
+    undispatched: new Map([...undispatched].map(([id, claimed]) => [id, claimed && new Set(claimed)])),
+    runs: new Map(runs),
+    keyed: new Map(keyed),
+  }),
 }
 
 /**

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { CommandHandler } from '../../src/domain/commandHandler.ts'
-import { stream } from '../../src/domain/stream.ts'
+import { stream, type StreamCommand, type StreamEvent, type StreamState } from '../../src/domain/stream.ts'
 import { AppError } from '../../src/errors.ts'
 import { newId } from '../../src/ids.ts'
 import { suite } from '../support/suite.ts'
@@ -59,6 +59,52 @@ nodes('does not block a command, however busy the stream is', async ({ store, wa
   )
   assert.ok(watch.appends > 25, `${watch.appends} appends`)
 })
+
+/** Twelve commands, of which eleven share an append. `before` is called before that append. */
+const batched = async ({ watch, at }: Context, handler: Handler, before: () => Promise<unknown>) => {
+  await new Promise(setImmediate) // the handler rests
+  const next = watch.appends + 2
+  watch.before = async (append) => void (append === next && (await before()))
+  const codes = await Promise.all(
+    Array.from({ length: 12 }, () => codeOf(handler.handle(at, publish(), cause))),
+  )
+  assert.equal(new Set(codes), new Set(['fulfilled']))
+  watch.before = async () => {}
+}
+type Handler = CommandHandler<StreamState, StreamCommand, StreamEvent>
+
+nodes('is all that is read when it comes before a batch of commands once more', async (context) => {
+  const { store, watch, at } = context
+  const [mine, theirs] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
+  await mine.handle(at, publish(true), cause)
+  for (let i = 0; i < 20; i++) await batched(context, mine, async () => {})
+  const lose = () => batched(context, mine, () => theirs.handle(at, publish(), cause))
+  await lose()
+  const before = (await typesIn(store, at)).length
+  await lose()
+  assert.is(watch.readFrom, before + 1, 'after the first command, and before what the other node has stored')
+  const [known, stored] = [await mine.read(at, seen), await new CommandHandler(store, stream).read(at, seen)]
+  assert.equal(known, stored)
+  assert.is(stored.waiting, 1 + 22 * 12 + 2)
+})
+
+nodes(
+  'is not searched for when the commands of a batch are too large together once more',
+  async (context) => {
+    const { store, watch, at } = context
+    const mine = new CommandHandler(store, stream)
+    await mine.handle(at, publish(true), cause)
+    const refuse = () =>
+      batched(context, mine, async () => {
+        throw new AppError('payload_too_large', 'more than an append can have')
+      })
+    await refuse()
+    const { reads } = watch
+    await refuse()
+    assert.is(watch.reads, reads)
+    assert.equal(await mine.read(at, seen), { revision: 25, waiting: 25 })
+  },
+)
 
 nodes('reports the error of a reader to that reader alone', async ({ store, at }) => {
   const handler = new CommandHandler(store, stream)

@@ -16,6 +16,7 @@ import {
   plan,
   published,
   requested,
+  retried as retrying,
   running,
   runningWithRetry,
   started,
@@ -47,6 +48,28 @@ const dispatch = {
   now,
 } as const
 const request = { type: 'RequestRun', env_id: 'env', plan: asked, create: false } as const
+
+const copying = suite('a copy of the state of a stream')
+copying('stays as it is, whatever is stored next', () => {
+  const facts = [
+    created,
+    { ...published, event_id: keyedAt(1000, 'first') },
+    published,
+    ...['run', 'second', 'third'].map((run_id) => started({ ...retrying, run_id })),
+    handled,
+    failedForNow,
+    { ...succeeded, run_id: 'second' },
+  ].map((event, revision) => ({ event, revision, metadata: { env_id: 'env', correlation_id: 'c' } }))
+  for (const [n, next] of facts.entries()) {
+    const state = facts.slice(0, n).reduce(stream.evolve, stream.initial())
+    const copy = stream.copyOf?.(state)
+    const before = structuredClone(state)
+    assert.equal(copy, before)
+    assert.not.equal(stream.evolve(state, next), before)
+    assert.equal(copy, before, `after ${next.event.type}`)
+  }
+})
+copying.run()
 
 const publishing = suite('publishing an event')
 publishing('creates the stream when the command requests it', () =>
