@@ -22,7 +22,7 @@ const late = suite<Context>('an event that was delivered to a paused worker')
 
 late.before.each(async (context) => {
   const node = await openNode()
-  const { store, aggregates, signal } = node
+  const { store, views, aggregates, signal } = node
   const build = await deployBuild(node)
   const unheard: Delivery[] = []
   const pausedWorker = async () => {
@@ -31,7 +31,7 @@ late.before.each(async (context) => {
       unheard.push(delivery)
   }
   void pausedWorker()
-  const untaken = new UntakenEvents({ store, logger: silent })
+  const untaken = new UntakenEvents({ store, views, logger: silent })
   void untaken.follow(signal)
   const request = async () => {
     const { plan, input } = wanted(build)

@@ -39,8 +39,9 @@ untaken.before.each((context) => {
     append,
     appendWith,
     async watch(options = {}) {
+      const views = { directory: { orgIdOf: (env_id: string) => `org of ${env_id}` } }
       const logger = openLogger((line) => void lines.push(line))
-      const watched = new UntakenEvents({ store, logger }, options)
+      const watched = new UntakenEvents({ store, views, logger }, options)
       void watched.follow(stopping.signal)
       await until(async () => {
         await append(published('first'))
@@ -139,6 +140,28 @@ untaken('are all found, although only a few are remembered', async ({ append, wa
   await until(() => watched.oldestMs > oldestMs + 20) // the event c
   await append(handled('c'))
   await until(() => watched.oldestMs === 0)
+})
+
+untaken('are found in an organization while those of another fill its part', async (context) => {
+  const { append, appendWith, watch } = context
+  const watched = await watch({ remembered: 2 })
+  await append(published('a'), published('b'))
+  await appendWith({ env_id: 'other' }, published('c'))
+  await until(() => watched.late(0, 10, (_, env_id) => env_id === 'other')?.ids.has('c'))
+  await appendWith({ env_id: 'other' }, handled('c'))
+  await append(handled('a'))
+  await until(() => watched.late(0, 10, () => true)?.ids.has('b'))
+})
+
+untaken('are found although some of their organization are never taken', async ({ append, watch }) => {
+  const watched = await watch({ remembered: 16 })
+  await append(published('never'))
+  const ids = Array.from({ length: 20 }, (_, i) => `event ${i}`)
+  await append(...ids.map(published))
+  await until(() => watched.waiting === 8)
+  await append(...ids.slice(0, 19).map(handled))
+  await until(() => watched.late(0, 10, () => true)?.ids.has('event 19'))
+  assert.is(watched.waiting, 2)
 })
 
 untaken.run()

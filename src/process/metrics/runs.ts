@@ -16,7 +16,7 @@ export const runMetrics = (sources: Sources): readonly Metric[] => {
     {
       kind: 'gauge',
       name: 'svc_queue_waiting',
-      help: 'Events and requested runs that no worker has taken, at most 10,000; only with the role worker or saga',
+      help: 'Events and requested runs that no worker has taken, at most 20,000; only with the role worker or saga',
       read: () => (sources.untaken ? [{ value: sources.untaken.waiting }] : []),
     },
     {
