@@ -50,6 +50,12 @@ interface PayloadsOptions {
   readonly isExpired?: (key: string) => Promise<boolean>
 }
 
+export interface ChunkReads {
+  readonly ref: PayloadRef
+  /** Rejects instead of the last chunk if the payload is damaged; chunks in another order are not compared. */
+  readonly read: (from: number, bytes: number) => Promise<Buffer>
+}
+
 /**
  * Keeps large payloads out of the log. A key contains the environment and the day, so that payloads can be removed with
  * their facts. Equal payloads of one environment and day share a blob. Reads reject with `not_found` for a payload that has expired,
@@ -149,11 +155,24 @@ export class Payloads {
     return this.#blobs.remove(key)
   }
 
-  /** Reads a chunk of a payload in the blobs. */
-  async read({ key, size }: PayloadRef, from: number, bytes: number): Promise<Buffer> {
-    const wanted = Math.min(bytes, size - from)
-    if (wanted <= 0) return Buffer.alloc(0)
-    return this.#bytes({ key, from, bytes: wanted })
+  /** Reads a payload in the blobs in chunks, one after the other from its begin. */
+  inChunks(ref: PayloadRef): ChunkReads {
+    const { key, size, sha256 } = ref
+    let hash = createHash('sha256')
+    let at = 0
+    const read = async (from: number, bytes: number): Promise<Buffer> => {
+      const wanted = Math.min(bytes, size - from)
+      if (wanted <= 0) return Buffer.alloc(0)
+      const chunk = await this.#bytes({ key, from, bytes: wanted })
+      if (from === 0) [hash, at] = [createHash('sha256'), 0]
+      if (from !== at) return chunk
+      hash.update(chunk)
+      at += chunk.length
+      if (at === size && hash.digest('hex') !== sha256)
+        throw new LostBlob(`The blob ${key} is damaged: its bytes have changed`)
+      return chunk
+    }
+    return { ref, read }
   }
 
   /** Returns a payload that remains in the blobs if it is large. */

@@ -1,4 +1,4 @@
-import type { Payloads } from '../content/payloads.ts'
+import type { ChunkReads, Payloads } from '../content/payloads.ts'
 import { AppError, isRetryable } from '../errors.ts'
 import { KeptJson } from '../events/rawJson.ts'
 import type { PayloadRef } from '../events/scalars.ts'
@@ -12,7 +12,7 @@ const CHUNK_BYTES = 1 << 20
  */
 export class KeptPayloads {
   readonly #payloads: Payloads
-  readonly #refs: PayloadRef[] = []
+  readonly #reads: ChunkReads[] = []
   readonly #input = new Set<PayloadRef>()
   #outage: unknown
 
@@ -21,7 +21,7 @@ export class KeptPayloads {
   }
 
   add(ref: PayloadRef): KeptJson {
-    return new KeptJson(this.#refs.push(ref) - 1, ref.size)
+    return new KeptJson(this.#reads.push(this.#payloads.inChunks(ref)) - 1, ref.size)
   }
 
   /** The same for a payload of the input, which is stored. Rejects with `LostBlob`, or with `not_found` if it has expired. */
@@ -40,14 +40,18 @@ export class KeptPayloads {
     return this.#outage
   }
 
-  /** Returns a chunk as base64. Rejects with `bad_request` for a value that the run was not given. */
+  /**
+   * Returns a chunk as base64. Rejects with `bad_request` for a value that the run was not given, and with `LostBlob` instead of the
+   * last chunk of a damaged one, so that no function gets it.
+   */
   async read(handle: number, from: number): Promise<string> {
-    const ref = this.#refs[handle]
-    if (!ref) throw new AppError('bad_request', `handle: expected that of a value of this run, got ${handle}`)
+    const reads = this.#reads[handle]
+    if (!reads)
+      throw new AppError('bad_request', `handle: expected that of a value of this run, got ${handle}`)
     try {
-      return (await this.#payloads.read(ref, from, CHUNK_BYTES)).toString('base64')
+      return (await reads.read(from, CHUNK_BYTES)).toString('base64')
     } catch (error) {
-      if (this.#input.has(ref) && isRetryable(error)) this.#outage = error
+      if (this.#input.has(reads.ref) && isRetryable(error)) this.#outage = error
       throw error
     }
   }

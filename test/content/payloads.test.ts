@@ -76,7 +76,7 @@ const refusalsOf = (payloads: Payloads, ref: PayloadRef): Promise<string[]> => {
   const reads: (() => Promise<unknown>)[] = [
     () => payloads.load({ ref }),
     () => payloads.loadLoosely({ ref }),
-    () => payloads.read(ref, 0, 10),
+    () => payloads.inChunks(ref).read(0, 10),
     () => payloads.fieldsOf(stored),
     () => payloads.openJson({ value: stored }),
     () => payloads.openText(stored, (texts) => texts as never),

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { pathOf } from '../../src/adapters/embedded/blobFiles.ts'
@@ -91,12 +91,19 @@ const inputs = suite('a run whose input')
 const fileOf = ({ node }: Real, { key }: PayloadRef): string =>
   pathOf({ root: `${node.dir}/blobs/objects` }, key)
 
+const changeBit = (file: string): void => {
+  const bytes = readFileSync(file)
+  bytes[50_000] = (bytes[50_000] ?? 0) ^ 1
+  writeFileSync(file, bytes)
+}
+
 for (const [name, given] of Object.entries({ tick, webhookHead, webhookBody, args, event }))
-  for (const [state, damage] of [
-    ['missing', (file: string) => rmSync(file)],
-    ['damaged', (file: string) => writeFileSync(file, 'other bytes')],
+  for (const [what, state, damage] of [
+    ['is missing', 'missing', (file: string) => rmSync(file)],
+    ['is damaged', 'damaged', (file: string) => writeFileSync(file, 'other bytes')],
+    ['has another bit', 'damaged', changeBit],
   ] as const)
-    inputs(`(${name}) is ${state} in the blobs waits, and uses no attempt`, async () => {
+    inputs(`(${name}) ${what} in the blobs waits, and uses no attempt`, async () => {
       const real = await open()
       const { node, worker, warnings, lastOf, isOver, close } = real
       const { run, ref } = await given(real)
