@@ -40,8 +40,8 @@ interface Waiting extends Filling, Member {
 
 /**
  * Fills new read models of the embedded engine in threads, which use the other processors and do not delay requests. Those
- * that begin in the same turn share threads, which read and parse the log once. Where a thread fails, the read model is
- * folded in this process, which reports the error.
+ * that begin in the same turn, or wait together until a thread ends, share threads, which read and parse the log once. Where a
+ * thread fails, the read model is folded in this process, which reports the error.
  */
 export const openFill = ({
   dataDir,
@@ -53,18 +53,39 @@ export const openFill = ({
 }: Deps): Fill => {
   const { apart } = readModels
   if (!apart) return () => Promise.resolve()
-  let beginning: Waiting[] = []
-  const inThread = (projection: Projection, dir: string, filling: Filling): Promise<AboutMember | null> => {
-    if (beginning.length === 0)
-      setImmediate(() => {
-        for (const members of divided(beginning)) void runThread({ dataDir, members })
-        beginning = []
+  const waiting = new Set<Waiting>()
+  let running = 0
+  const start = (): void => {
+    const free = running === 0 ? Math.max(1, threads()) : threads() - running
+    if (free <= 0) return
+    const members = [...waiting]
+    waiting.clear()
+    for (const part of divided(members, free)) {
+      running++
+      void runThread({ dataDir, members: part }).then(() => {
+        running--
+        start()
       })
+    }
+  }
+  const inThread = async (
+    projection: Projection,
+    dir: string,
+    filling: Filling,
+  ): Promise<AboutMember | null> => {
+    const { signal } = filling
+    if (signal.aborted) return null
     const { name, version } = projection
     const settle = Promise.withResolvers<AboutMember | null>()
     const leaves = filling.onNoRoom ? reservedBytes : null
-    beginning.push({ ...filling, name, version, dir, leaves, weight: weightOf(projection), settle })
-    return settle.promise
+    const member = { ...filling, name, version, dir, leaves, weight: weightOf(projection), settle }
+    const leave = () => {
+      if (waiting.delete(member)) settle.resolve(null)
+    }
+    waiting.add(member)
+    signal.addEventListener('abort', leave)
+    setImmediate(start)
+    return settle.promise.finally(() => signal.removeEventListener('abort', leave))
   }
   return async (projection, filling) => {
     const name = nameOf(projection)
@@ -107,9 +128,9 @@ const threads = (): number =>
 const weightOf = ({ indexes, handles }: Projection): number =>
   (1 + indexes.length) * handles.filter((type) => FREQUENT.test(type)).length
 
-/** Distributes the read models, the largest first. */
-const divided = (all: readonly Waiting[]): Waiting[][] => {
-  const parts = Array.from({ length: Math.min(Math.max(1, threads()), all.length) }, () => ({
+/** Distributes the read models to at most `most` threads, the largest first. */
+const divided = (all: readonly Waiting[], most: number): Waiting[][] => {
+  const parts = Array.from({ length: Math.min(most, all.length) }, () => ({
     members: [] as Waiting[],
     weight: 0,
   }))

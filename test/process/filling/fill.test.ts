@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import os, { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import workerThreads, { Worker } from 'node:worker_threads'
 import * as assert from 'uvu/assert'
 import { openEventStore } from '../../../src/adapters/embedded/eventStore/index.ts'
@@ -237,15 +239,9 @@ filling('are folded in the process if the thread fails', async ({ dir, store }) 
   await readModels.close()
 })
 
-/** Where the system refuses a further thread, the constructor of Node throws. */
-const withoutThreads = async (work: () => Promise<void>): Promise<void> => {
+const withThreads = async (of: typeof Worker, work: () => Promise<void>): Promise<void> => {
   const own = Worker
-  const refused = new Error('ERR_WORKER_INIT_FAILED')
-  workerThreads.Worker = class {
-    constructor() {
-      throw refused
-    }
-  } as unknown as typeof Worker
+  workerThreads.Worker = of
   syncBuiltinESMExports()
   try {
     await work()
@@ -254,6 +250,95 @@ const withoutThreads = async (work: () => Promise<void>): Promise<void> => {
     syncBuiltinESMExports()
   }
 }
+
+/** Where the system refuses a further thread, the constructor of Node throws. */
+const withoutThreads = (work: () => Promise<void>): Promise<void> => {
+  const refused = new Error('ERR_WORKER_INIT_FAILED')
+  const Refused = class {
+    constructor() {
+      throw refused
+    }
+  }
+  return withThreads(Refused as unknown as typeof Worker, work)
+}
+
+/** The threads of the work. */
+interface Threads {
+  alive: number
+  mostAlive: number
+  /** The names of the read models of each. */
+  readonly members: string[][]
+}
+
+const withCounted = async (work: (threads: Threads) => Promise<void>): Promise<void> => {
+  const threads: Threads = { alive: 0, mostAlive: 0, members: [] }
+  const Counted = class extends Worker {
+    constructor(file: URL, options: { workerData: { members: readonly { name: string }[] } }) {
+      super(file, options)
+      threads.members.push(options.workerData.members.map(({ name }) => name))
+      threads.mostAlive = Math.max(threads.mostAlive, ++threads.alive)
+      this.once('exit', () => void threads.alive--)
+    }
+  }
+  await withThreads(Counted, () => work(threads))
+}
+
+/** A machine with this many processors. */
+const withProcessors = async (count: number, work: () => Promise<void>): Promise<void> => {
+  const own = availableParallelism
+  os.availableParallelism = () => count
+  syncBuiltinESMExports()
+  try {
+    await work()
+  } finally {
+    os.availableParallelism = own
+    syncBuiltinESMExports()
+  }
+}
+
+const quiet = () => ({ signal: new AbortController().signal, onPosition: () => {} })
+
+filling('wait for one of two threads if they begin one after the other', async ({ dir, store }) => {
+  await appendFacts(store, 60)
+  const readModels = openReadModels({ dir })
+  const fill = openFill({ dataDir: dir, store, readModels, logger: silent, leastFacts: 1 })
+  const shadows = allProjections.slice(0, 6).map(shadowOf)
+  await withCounted(async (threads) => {
+    const ended: Promise<void>[] = []
+    for (const shadow of shadows) {
+      ended.push(fill(shadow, quiet()))
+      await nextTurn()
+    }
+    await Promise.all(ended)
+    assert.ok(threads.mostAlive <= 2, `${threads.mostAlive} threads`)
+    assert.equal(threads.members.flat().toSorted(), shadows.map(({ name }) => name).toSorted())
+  })
+  for (const shadow of shadows) assert.is(readModels.apart?.begin(shadow), null, shadow.name) // it is complete
+  await readModels.close()
+})
+
+filling('need no thread if they are given up before one is free', async ({ dir, store }) => {
+  await appendFacts(store, 60)
+  const readModels = openReadModels({ dir })
+  const fill = openFill({ dataDir: dir, store, readModels, logger: silent, leastFacts: 1 })
+  const [first, second] = allProjections.map(shadowOf)
+  if (!first || !second) throw new Error('Expected two read models')
+  await withProcessors(1, () =>
+    withCounted(async (threads) => {
+      const filled = fill(first, quiet())
+      await nextTurn()
+      const stop = new AbortController()
+      const given = fill(second, { ...quiet(), signal: stop.signal })
+      await nextTurn()
+      stop.abort()
+      await given
+      assert.is(threads.alive, 1)
+      await filled
+      assert.equal(threads.members, [[first.name]])
+    }),
+  )
+  await readModels.close()
+})
 
 filling('are folded in the process if the system refuses a thread', async ({ dir, store }) => {
   await appendFacts(store, 10)
