@@ -8,7 +8,7 @@ import type { Fill, Filling } from '../../projections/fill.ts'
 import { nameOf, type Projection } from '../../projections/projection.ts'
 import { RESERVED_BYTES } from '../../projections/rebuildRoom.ts'
 import { recordSkipped } from '../../projections/skippedFacts.ts'
-import type { AboutMember, FromThread, Member, ToThread } from './messages.ts'
+import type { AboutMember, FromThread, Member, Stop, ToThread } from './messages.ts'
 
 /** A shorter log is folded before a thread has loaded its code. */
 const LEAST_FACTS = 50_000
@@ -100,7 +100,7 @@ export const openFill = ({
       name,
       failure: messageOf(error),
     }))
-    if (ended === null) return // the signal aborted: the next start continues
+    if (ended === null || 'stopped' in ended) return // the signal aborted: the next start continues
     if ('skipped' in ended) {
       await recordSkipped(readModels, name, ended.skipped)
       return apart.end(projection)
@@ -162,23 +162,40 @@ const runThread = async ({
     for (const { settle } of members) settle.reject(error) // the system refuses a thread: its limit is reached
     return
   }
-  const stop = () => {
-    if (members.every(({ signal }) => signal.aborted)) worker.postMessage('stop')
-  }
-  for (const { signal } of members) signal.addEventListener('abort', stop)
-  stop()
-  const byName = new Map(members.map((each) => [nameOf(each), each]))
   const ended = new Map<string, AboutMember>()
+  /** One that is given up does not wait for the others. When all have ended, the thread does. */
+  const leave = (name: string, { signal, settle }: Waiting): void => {
+    const last = ended.get(name)
+    if (!signal.aborted) return
+    if (!last) worker.postMessage({ stop: name } satisfies Stop)
+    else if (ended.size < members.length) settle.resolve(last)
+  }
+  const byName = new Map(
+    members.map((member) => {
+      const name = nameOf(member)
+      const stop = () => leave(name, member)
+      member.signal.addEventListener('abort', stop)
+      return [name, { member, stop }]
+    }),
+  )
   worker.on('message', (message: FromThread) => {
-    if ('unreadable' in message) for (const each of members) each.onUnreadable?.(message.unreadable)
-    else if ('position' in message) byName.get(message.name)?.onPosition(message.position)
-    else ended.set(message.name, message)
+    if ('unreadable' in message) {
+      for (const { onUnreadable } of members) onUnreadable?.(message.unreadable)
+      return
+    }
+    const { name } = message
+    const found = byName.get(name)
+    if (!found) return
+    if ('position' in message) return found.member.onPosition(message.position)
+    ended.set(name, message)
+    leave(name, found.member)
   })
   const failure = await new Promise<unknown>((resolve) => {
     worker.on('error', resolve)
     worker.on('exit', () => resolve(undefined))
   })
-  for (const [name, { signal, settle }] of byName) {
+  for (const [name, { member, stop }] of byName) {
+    const { signal, settle } = member
     signal.removeEventListener('abort', stop)
     const last = ended.get(name)
     if (last) settle.resolve(last)

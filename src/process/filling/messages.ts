@@ -14,10 +14,19 @@ export interface ToThread {
   readonly members: readonly Member[]
 }
 
-/** About one read model: its position; or that it is complete, without some facts; or why it was given up. `isFull`: it may continue when there is room. */
+/** The name of a read model whose signal has aborted. */
+export interface Stop {
+  readonly stop: string
+}
+
+/**
+ * About one read model: its position; or when its file is closed: that it is complete, without some facts; that it was stopped; or why
+ * it was given up. `isFull`: it may continue when there is room.
+ */
 export type AboutMember = { readonly name: string } & (
   | { readonly position: string }
   | { readonly skipped: readonly SkippedFactDoc[] }
+  | { readonly stopped: true }
   | { readonly failure: string; readonly isFull?: boolean }
 )
 

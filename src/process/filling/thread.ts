@@ -10,7 +10,7 @@ import { servedOf } from '../../projections/shadow.ts'
 import { SharedReads } from '../../projections/sharedReads.ts'
 import { skippedIn } from '../../projections/skippedFacts.ts'
 import { openPresentLog, openSideFile } from '../engines.ts'
-import type { FromThread, Member, ToThread } from './messages.ts'
+import type { AboutMember, FromThread, Member, Stop, ToThread } from './messages.ts'
 
 /** No request waits for the event loop of this thread. Longer slices make larger commits. */
 const SLICE_MS = 50
@@ -29,7 +29,7 @@ const projectionOf = (member: Member): Projection => {
   return { ...found, name: member.name }
 }
 
-const fill = async (member: Member, reads: SharedReads, signal: AbortSignal): Promise<void> => {
+const fill = async (member: Member, reads: SharedReads, signal: AbortSignal): Promise<AboutMember> => {
   const projection = projectionOf(member)
   const name = nameOf(projection)
   const { readModels, complete } = await openSideFile(member.dir, member)
@@ -37,27 +37,32 @@ const fill = async (member: Member, reads: SharedReads, signal: AbortSignal): Pr
   const reporting = setInterval(() => send({ name, position: projector.builtTo }), REPORT_MS)
   try {
     await projector.run(signal)
-    if (signal.aborted) return
+    if (signal.aborted) return { name, stopped: true }
     const skipped = await skippedIn(readModels)
     await complete()
-    send({ name, skipped })
+    return { name, skipped }
   } finally {
     clearInterval(reporting)
     await readModels.close()
   }
 }
 
-const stop = new AbortController()
-parentPort?.on('message', () => stop.abort())
+const stops = new Map(members.map((member) => [nameOf(member), new AbortController()]))
+parentPort?.on('message', ({ stop }: Stop) => stops.get(stop)?.abort())
 slices.lengthen(SLICE_MS)
 const log = await openPresentLog(dataDir, (unreadable) => send({ unreadable }))
 const reads = new SharedReads(log)
 await Promise.all(
-  members.map((member) =>
-    fill(member, reads, stop.signal).catch((error: unknown) =>
-      send({ name: nameOf(member), failure: messageOf(error), isFull: isOfFullDisk(error) }),
-    ),
-  ),
+  members.map(async (member) => {
+    const name = nameOf(member)
+    const { signal } = stops.get(name) ?? new AbortController()
+    const ended = await fill(member, reads, signal).catch((error: unknown) => ({
+      name,
+      failure: messageOf(error),
+      isFull: isOfFullDisk(error),
+    }))
+    send(ended) // its file is closed
+  }),
 )
 log.close()
 parentPort?.close()

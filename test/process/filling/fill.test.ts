@@ -340,6 +340,29 @@ filling('need no thread if they are given up before one is free', async ({ dir, 
   await readModels.close()
 })
 
+filling('can be given up before the others of their thread', async ({ dir, store }) => {
+  await appendFacts(store, 300)
+  const readModels = openReadModels({ dir })
+  const fill = openFill({ dataDir: dir, store, readModels, logger: silent, leastFacts: 1 })
+  const [first = shadowOf(runs), ...others] = allProjections.map(shadowOf)
+  await withProcessors(1, () =>
+    withCounted(async (threads) => {
+      const stop = new AbortController()
+      const given = fill(first, { ...quiet(), signal: stop.signal })
+      const filled = others.map((shadow) => fill(shadow, quiet()))
+      await nextTurn()
+      stop.abort()
+      await given
+      assert.is(threads.alive, 1)
+      await readModels.drop(first, () => Promise.resolve(true))
+      await Promise.all(filled)
+      assert.is(threads.members.length, 1)
+    }),
+  )
+  for (const shadow of others) assert.is(readModels.apart?.begin(shadow), null, shadow.name) // it is complete
+  await readModels.close()
+})
+
 filling('are folded in the process if the system refuses a thread', async ({ dir, store }) => {
   await appendFacts(store, 10)
   const readModels = openReadModels({ dir })
