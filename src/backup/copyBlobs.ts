@@ -1,5 +1,7 @@
-import { statSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { clock } from '../clock.ts'
+import { isMissing } from '../disk/sync.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { contentFile } from './backupFolder.ts'
 import type { Journal, StoredBlob } from './journal.ts'
@@ -8,10 +10,12 @@ import type { BackupSource, BackupStart, ListedBlob } from './source.ts'
 
 /** Blobs that are copied at the same time. */
 const AT_A_TIME = 6
+/** The longest time without a request, milliseconds: a service waits five times as long. */
+const USE_MS = 60_000
 
 interface Copying {
   readonly dir: string
-  readonly source: Pick<BackupSource, 'blob' | 'blobs'>
+  readonly source: Pick<BackupSource, 'blob' | 'blobs' | 'rows'>
   readonly start: BackupStart
   /** Blobs of earlier backups and attempts. */
   readonly known: readonly StoredBlob[]
@@ -37,10 +41,26 @@ export const copyBlobs = async ({
   const stored = new Map<string, StoredBlob>()
   let copied = 0
 
+  let usedAt = clock.monotonic()
+  let using = Promise.resolve()
+  /** The service ends a backup without requests, and a look at each known blob can take longer on a slow disk. */
+  const stayInUse = (): Promise<void> => {
+    if (clock.monotonic() - usedAt < USE_MS) return using
+    usedAt = clock.monotonic()
+    using = rowsAfterEnd()
+    return using
+  }
+  const rowsAfterEnd = async (): Promise<void> => {
+    for await (const { first } of source.rows(start.backup_id, start.position))
+      throw new AppError('unavailable', `Expected no row after ${start.position}, got ${first}`)
+  }
+
   const copy = async (blob: ListedBlob): Promise<void> => {
+    await stayInUse()
     const { key, size } = blob
     const earlier = isChangeable(key) ? undefined : before.get(key)
-    const found = earlier?.bytes === size && isStored(dir, earlier) ? earlier : await copyOne(blob)
+    const isKnown = earlier?.bytes === size && (await isStored(dir, earlier))
+    const found = isKnown ? earlier : await copyOne(blob)
     if (found) stored.set(key, found)
     onCopied({ blobs: ++copied, of: listed.size })
   }
@@ -87,5 +107,11 @@ export const copyBlobs = async ({
 /** Whether the content of a key may change: a data key is wrapped again, and a log gets another id. */
 const isChangeable = (key: string): boolean => key.startsWith('keys/') || key === 'log-id'
 
-const isStored = (dir: string, { sha256, bytes }: StoredBlob): boolean =>
-  statSync(join(dir, contentFile(sha256)), { throwIfNoEntry: false })?.size === bytes
+const isStored = async (dir: string, { sha256, bytes }: StoredBlob): Promise<boolean> => {
+  try {
+    return (await stat(join(dir, contentFile(sha256)))).size === bytes
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
