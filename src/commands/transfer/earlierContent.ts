@@ -16,6 +16,12 @@ export interface Moved {
 /** Fields with references to payloads. */
 export const REFS = ['event_data_ref', 'result_ref', 'payload_ref', 'value_ref', 'body_ref'] as const
 
+/** The payloads of a fact that are in the blobs. */
+export const refsIn = (fact: DomainEvent): PayloadRef[] =>
+  [fact, 'input' in fact ? fact.input : {}].flatMap((holder) =>
+    REFS.flatMap((field) => (holder as Partial<Record<string, PayloadRef>>)[field] ?? []),
+  )
+
 type OfBuild = Omit<BuildRef, 'env_id'> & { readonly functions_ref?: PayloadRef }
 
 /** The key of the list of functions in an export. */

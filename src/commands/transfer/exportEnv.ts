@@ -149,6 +149,7 @@ async function* factsOf(
       unhandled.note(fact)
       const { event, payloads } = movedFact(fact, env_id)
       yield* blobs.payloads(payloads)
+      blobs.demandPayloads(event)
       yield writer.line({ id, stream, revision, at, event, metadata })
       count++
     }

@@ -1,10 +1,11 @@
 import { filesOf } from '../../content/contentKey.ts'
 import { payloadsOf } from '../../content/payloads.ts'
-import { isAppError } from '../../errors.ts'
+import { AppError, isAppError } from '../../errors.ts'
+import type { DomainEvent } from '../../events/index.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
 import { type BuildDoc, buildDocId } from '../../projections/builds.ts'
 import type { CommandDeps } from '../deps.ts'
-import { type Moved, movedBuild } from './earlierContent.ts'
+import { type Moved, movedBuild, refsIn } from './earlierContent.ts'
 import type { RecordWriter } from './records.ts'
 
 type Deps = Pick<CommandDeps, 'views' | 'blobs'>
@@ -29,6 +30,8 @@ export class ExportedBlobs {
   count = 0
   /** Each blob of a file or build by its key in the file. */
   readonly content = new Map<string, ExportedContent>()
+  /** The SHA-256 of each payload whose key does not contain it: a webhook body, or a damaged one. */
+  readonly #others = new Map<string, string>()
   readonly #deps: Deps
   readonly #env_id: string
   readonly #writer: RecordWriter
@@ -45,7 +48,7 @@ export class ExportedBlobs {
     const { blobs } = this.#deps
     const env_id = this.#env_id
     for await (const { key, size } of blobs.list(payloadsOf(env_id)))
-      yield* this.#blob({ from: key, to: key }, size)
+      yield* this.#payload({ from: key, to: key }, size)
     for await (const { key, size } of blobs.list(filesOf(env_id)))
       yield* this.#content({ from: key, to: key }, size)
     // A list of folders would also find lists of functions of refused uploads.
@@ -58,12 +61,29 @@ export class ExportedBlobs {
     for (const each of moved) {
       if (this.#payloads.has(each.to)) continue
       this.#payloads.add(each.to)
-      yield* this.#blob(each, await this.#sizeOf(each))
+      yield* this.#payload(each, await this.#sizeOf(each))
+    }
+  }
+
+  /** Throws `conflict` if a payload of an exported fact has other bytes. One that is not exported may have expired. */
+  demandPayloads(fact: DomainEvent): void {
+    for (const { key, sha256 } of refsIn(fact)) {
+      const found = this.#others.get(key)
+      if (found !== undefined && found !== sha256)
+        throw new AppError(
+          'conflict',
+          `The payload ${key} is damaged in the blobs: restore it, and repeat the export`,
+        )
     }
   }
 
   async #sizeOf({ from }: Moved): Promise<number> {
     return (await this.#deps.blobs.head(from))?.size ?? 0
+  }
+
+  async *#payload(moved: Moved, size: number): AsyncGenerator<Buffer> {
+    const sha256 = yield* this.#blob(moved, size)
+    if (sha256 !== null && !moved.to.endsWith(`/${sha256}.json`)) this.#others.set(moved.to, sha256)
   }
 
   async *#content(moved: Moved, size: number): AsyncGenerator<Buffer> {

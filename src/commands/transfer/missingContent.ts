@@ -21,7 +21,7 @@ interface Content {
 
 /**
  * Rejects with `conflict` if a file, or the zip or the list of functions of a build, is not among the exported blobs or has other bytes:
- * an import could not replace it. Payloads are not checked, because they may have expired before their facts.
+ * an import could not replace it. Payloads are compared with their facts instead, because they may have expired before them.
  * `exported`: each exported blob by its key.
  */
 export const demandContent = async (

@@ -1,12 +1,16 @@
 import * as assert from 'uvu/assert'
+import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { beginUpload } from '../../../src/commands/files/beginUpload.ts'
 import { completeUpload } from '../../../src/commands/files/completeUpload.ts'
 import { putPart } from '../../../src/commands/files/putPart.ts'
+import { ExportedBlobs } from '../../../src/commands/transfer/exportedBlobs.ts'
+import { RecordWriter } from '../../../src/commands/transfer/records.ts'
 import { buildKey, functionsKey, oldFunctionsKey } from '../../../src/ports/runtime.ts'
+import { exampleOf } from '../../events/examples.ts'
 import { suite } from '../../support/suite.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantBuild, plantEnv } from '../plantEnv.ts'
-import { type Entry, entriesOf, eventOf, fill, importInto, type Line } from './importHarness.ts'
+import { type Entry, entriesOf, eventOf, fill, handle, importInto, type Line } from './importHarness.ts'
 
 const node = await openCommands()
 const mine = await plantEnv(node, 'acme')
@@ -50,6 +54,49 @@ for (const [thing, what, key] of [
       assert.ok('end' in (await lastRecord()), 'it is complete again')
     },
   )
+
+exported('fails while a payload is damaged or cut', async () => {
+  const large = { event_type: 'large', event_data: 'x'.repeat(100_000), source: 'api' }
+  await handle(node, await publishEvent(node.deps, large, mine.caller))
+  await node.views.settled()
+  const [key = ''] = (await entriesOf(node, mine)).flatMap(({ line }) => {
+    const { event_data_ref: ref } = (line['event'] ?? {}) as { event_data_ref?: { key: string } }
+    return ref ? [ref.key] : []
+  })
+  const content = await bytesOf(key)
+  for (const other of [damaged(content), content.subarray(1)]) {
+    await node.blobs.put(key, other)
+    assert.equal(await lastRecord(), {
+      error: `The payload ${key} is damaged in the blobs: restore it, and repeat the export`,
+    })
+  }
+  await node.blobs.put(key, content)
+  assert.ok('end' in (await lastRecord()), 'it is complete again')
+})
+
+exported('compares the body of a webhook, whose key does not contain its hash', async () => {
+  const body = Buffer.alloc(50_000, 'b')
+  const content = async function* () {
+    yield body
+    await Promise.resolve()
+  }
+  const { env_id } = mine
+  const ref = await node.deps.payloads.keepBytes(content(), 10, { env_id })
+  if (Buffer.isBuffer(ref)) throw new Error('Expected a reference')
+  const { input, ...requested } = exampleOf.RunRequested
+  const fact = { ...requested, input: { ...input, kind: 'webhook' as const, body_ref: ref } }
+  const exporting = async () => {
+    const blobs = new ExportedBlobs(node.deps, { env_id, writer: new RecordWriter() })
+    await Array.fromAsync(blobs.all())
+    return blobs
+  }
+  ;(await exporting()).demandPayloads(fact)
+  await node.blobs.put(ref.key, damaged(body))
+  const blobs = await exporting()
+  assert.throws(() => blobs.demandPayloads(fact), `The payload ${ref.key} is damaged`)
+  await node.blobs.remove(ref.key)
+  ;(await exporting()).demandPayloads(fact)
+})
 
 exported('fails while the content of a file that was uploaded in parts is cut', async () => {
   const { deps } = node
