@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { heapBytesOf } from '../loops/heapBytes.ts'
 import { ProtocolViolation } from './frames.ts'
 import type { ChildFrame } from './protocol.ts'
 import { TaskChild, type TaskChildStart } from './taskChild.ts'
@@ -9,6 +10,9 @@ type TaskFrame = Extract<ChildFrame, { type: 'module' | 'stripped' }>
 export class TaskFailed extends Error {}
 
 const MAX_ERROR = 8 << 10
+
+/** Bytes of memory of all functions together. Many small objects take twenty times their text. */
+const MAX_HEAP = 32 << 20
 
 /** User code wrote the text: a control character could forge a line of a terminal or a log. */
 const CONTROL = /(?![\n\t])\p{Cc}/gu
@@ -51,6 +55,7 @@ export const runTask = ({
     const missing = new Set(files)
     let hasBegun = false
     let size = 0
+    let heap = 0
     let file = ''
     let failure: Error | undefined
     let done = false
@@ -88,6 +93,11 @@ export const runTask = ({
           case 'module':
           case 'stripped':
             takeOnce(missing, frame.file) // K1
+            if (frame.type === 'module') heap += heapBytesOf(frame.functions) + heapBytesOf(frame.unused)
+            if (heap > MAX_HEAP)
+              throw new ProtocolViolation(
+                `Expected the lists, objects and values in the metadata of all functions to need at most ${MAX_HEAP >> 20} MiB of memory, got more`,
+              )
             return onResult(frame)
           case 'fault':
             return fail('Threw an uncaught error while it was loading')

@@ -163,4 +163,22 @@ inspecting('loads dependencies from node_modules, CommonJS too', async () => {
   assert.equal(await inspectionOf(files), { ok: true, functions: [{ ns: 'a', var: 'pad' }] })
 })
 
+inspecting(
+  'refuses functions whose metadata needs too much memory together, although each may have its own',
+  async () => {
+    const input = `{ type: 'object', enum: Array.from({ length: 500 }, () => ({})) }`
+    const many = Array.from(
+      { length: 600 },
+      (_, n) => `export const f${n} = fn({ mcp: { service: 's', description: 'd', input } }, () => 1)`,
+    )
+    const source = `import { fn } from 'svc'\nconst input = ${input}\n${many.join('\n')}`
+    const allowed = await inspectionOf({ 'a.js': source })
+    assert.is(allowed.ok && allowed.functions.length, 600)
+    assert.is(
+      (await messageOf({ 'a.js': source, 'b.js': source })).slice(0, 200),
+      'b.js: Expected the lists, objects and values in the metadata of all functions to need at most 32 MiB of memory, got more while it was loading',
+    )
+  },
+)
+
 inspecting.run()
