@@ -41,6 +41,7 @@ export const stripBuild = async (
         if (frame.type !== 'stripped') return
         writing = write(frame.file, frame.code)
         writing.catch((error: unknown) => failed.abort(error)) // a disk without room ends the task
+        return writing
       },
     })
   } catch (error) {

@@ -1,3 +1,4 @@
+import { clock } from '../clock.ts'
 import { AppError } from '../errors.ts'
 import { heapBytesOf } from '../loops/heapBytes.ts'
 import { ProtocolViolation } from './frames.ts'
@@ -14,6 +15,9 @@ const MAX_ERROR = 8 << 10
 /** Bytes of memory of all functions together. Many small objects take twenty times their text. */
 const MAX_HEAP = 32 << 20
 
+/** Characters of results in progress, above which the child is not read: a disk may be slower than the compiler. */
+const MAX_IN_PROGRESS = 8 << 20
+
 /** User code wrote the text: a control character could forge a line of a terminal or a log. */
 const CONTROL = /(?![\n\t])\p{Cc}/gu
 
@@ -27,7 +31,8 @@ export interface Task extends TaskChildStart {
   readonly maxSize: number
   /** Ends the task; its reason is the error. */
   readonly signal?: AbortSignal | undefined
-  readonly onResult: (frame: TaskFrame) => void
+  /** The promise settles when the result needs no memory any more. The caller handles its rejection. */
+  readonly onResult: (frame: TaskFrame) => Promise<void> | void
 }
 
 /** The usual reasons for which a module does not load in time. */
@@ -37,6 +42,7 @@ const ENDLESS = 'a loop outside of its functions does not end, or an awaited pro
  * Inspects or strips a whole build in a separate child. Rejects with `TaskFailed` when the build does not
  * load, or when it ends, blocks or breaks the child, and with `unavailable` when no child starts. User code shares the child, so it can write every frame itself.
  * K1: a frame names one of `files`, and a result names each of them once. K2: the end is accepted after every result.
+ * K3: while too many results are in progress, the child is not read, and its time does not pass.
  */
 export const runTask = ({
   task,
@@ -59,6 +65,7 @@ export const runTask = ({
     let file = ''
     let failure: Error | undefined
     let done = false
+    let hasEnded = false
     const end = (error: Error) => {
       failure ??= error
       child.kill()
@@ -71,16 +78,39 @@ export const runTask = ({
       () => end(new TaskFailed(`It did not start within ${options.startMs} ms`)),
       options.startMs,
     )
+    let left = options.inspectMs
+    let since = 0
+    const countTime = () => {
+      clearTimeout(timer)
+      since = clock.monotonic()
+      timer = setTimeout(() => fail(`Expected it to load within ${options.inspectMs} ms; ${ENDLESS}`), left)
+    }
+    let inProgress = 0
+    let isPaused = false
+    const pauseOrResume = () => {
+      if (isPaused === inProgress > MAX_IN_PROGRESS || hasEnded) return
+      isPaused = !isPaused
+      child.listen(!isPaused)
+      if (!isPaused) return countTime()
+      clearTimeout(timer)
+      left -= clock.monotonic() - since
+    }
+    const hold = (result: Promise<void> | void, length: number) => {
+      if (!result) return
+      inProgress += length
+      pauseOrResume()
+      const release = () => {
+        inProgress -= length
+        pauseOrResume()
+      }
+      result.then(release, release)
+    }
     const onAbort = () => end(reasonOf(signal))
     signal?.addEventListener('abort', onAbort, { once: true })
     child.begin(task, {
       onBegin: () => {
         hasBegun = true
-        clearTimeout(timer)
-        timer = setTimeout(
-          () => fail(`Expected it to load within ${options.inspectMs} ms; ${ENDLESS}`),
-          options.inspectMs,
-        )
+        countTime()
       },
       onFrame: (frame, length) => {
         if ((size += length) > maxSize)
@@ -98,7 +128,7 @@ export const runTask = ({
               throw new ProtocolViolation(
                 `Expected the lists, objects and values in the metadata of all functions to need at most ${MAX_HEAP >> 20} MiB of memory, got more`,
               )
-            return onResult(frame)
+            return hold(onResult(frame), length) // K3
           case 'fault':
             return fail('Threw an uncaught error while it was loading')
           case 'done':
@@ -113,6 +143,7 @@ export const runTask = ({
         }
       },
       onEnd: (ending) => {
+        hasEnded = true
         clearTimeout(timer)
         signal?.removeEventListener('abort', onAbort)
         const isOurs = failure === undefined || failure instanceof TaskFailed

@@ -74,6 +74,11 @@ export class TaskChild {
     else if (this.#started) this.#begin(this.#task)
   }
 
+  /** Pauses or resumes reading from the child. One that was killed is read to its end. */
+  listen(yes: boolean): void {
+    if (!this.#process.killed) this.#process.listen(yes)
+  }
+
   kill(): void {
     if (!this.#ending) this.#process.kill()
   }
