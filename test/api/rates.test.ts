@@ -143,7 +143,7 @@ rate(
       for (const { headers } of answers)
         assert.is(headers.get('RateLimit-Policy'), `"org";q=${perSecond};w=1`)
     }
-    },
+  },
 )
 
 rate('does not apply to public endpoints, nor to the operator', async () => {
