@@ -341,7 +341,7 @@ filling('need no thread if they are given up before one is free', async ({ dir, 
 })
 
 filling('can be given up before the others of their thread', async ({ dir, store }) => {
-  await appendFacts(store, 300)
+  await appendFacts(store, 3000)
   const readModels = openReadModels({ dir })
   const fill = openFill({ dataDir: dir, store, readModels, logger: silent, leastFacts: 1 })
   const [first = shadowOf(runs), ...others] = allProjections.map(shadowOf)
