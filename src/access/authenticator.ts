@@ -1,6 +1,6 @@
 import { BoundedMap } from '../boundedMap.ts'
 import { clock, elapsedMs, type Instant, wallNow } from '../clock.ts'
-import { AppError } from '../errors.ts'
+import { AppError, isAppError } from '../errors.ts'
 import { USE_RECORDED_EVERY_MS } from '../events/credential.ts'
 import { type Cursor, START } from '../events/event.ts'
 import type { DomainEvent, EventType } from '../events/index.ts'
@@ -232,9 +232,14 @@ export class Authenticator {
     return stored && { ...stored, used: -Infinity }
   }
 
-  /** Reports a use of the credential. If the report cannot be stored, the next use is reported. */
+  /**
+   * Reports a use of the credential. If the report cannot be stored, the next use is reported; after a refusal by the plan, one
+   * a minute later.
+   */
   #reportUse(known: Known): void {
     known.used = this.#monotonic()
-    this.#deps.onUse(known.credential).catch(() => (known.used = -Infinity))
+    this.#deps.onUse(known.credential).catch((error: unknown) => {
+      if (!isAppError(error, 'rate_limit_exceeded')) known.used = -Infinity
+    })
   }
 }

@@ -32,7 +32,7 @@ import { worker } from './worker.ts'
 export const openAggregates = (
   store: EventStore,
   onUnprocessable?: (reason: string) => void,
-  admitChange: (cause: Cause, command: object) => Promise<void> | null = () => null,
+  admitChange: (cause: Cause, command: object, counted?: 'uses') => Promise<void> | null = () => null,
 ) => {
   const handlerOf = <State, Command, Event extends DomainEvent>(
     decider: Decider<State, Command, Event>,
@@ -73,7 +73,7 @@ export const openAggregates = (
     contexts: countedOf(context, 'DeleteVariable', 'ResealVariable', 'CloseContext'),
     dataKeys: handlerOf(dataKey),
     issued: countedOf(issued, 'RevokeSession', 'RevokeSessions', 'RevokeServiceKey', 'RevokeServiceKeys'),
-    keyUses: countedOf(keyUse),
+    keyUses: handlerOf(keyUse, (command, cause) => admitChange(cause, command, 'uses')),
     workers: handlerOf(worker),
   }
 }

@@ -12,6 +12,9 @@ const MB = 1 << 20
 /** The least bytes that one change takes in the log, with its ids, its time and its actor. */
 const FACT_BYTES = 400
 
+/** Each has its own amount: uses of service keys are recorded for each minute of requests, and must leave room for changes. */
+type Counted = 'changes' | 'uses'
+
 /** The actors of the service itself and of its operator are not counted. */
 const COUNTED: ReadonlySet<ActorType | undefined> = new Set([
   'api-key',
@@ -40,19 +43,27 @@ export class ChangeRates {
   }
 
   /** Counts a command. Returns null if no plan limits it: a promise for each one would cost time. */
-  readonly admit = ({ env_id, actor_type }: Cause, command: object): Promise<void> | null => {
+  readonly admit = (
+    { env_id, actor_type }: Cause,
+    command: object,
+    counted: Counted = 'changes',
+  ): Promise<void> | null => {
     if (env_id === undefined || !COUNTED.has(actor_type)) return null
     const env = this.#directory?.env(env_id)
     const most = env && termsOf[env.plan].changedBytesPerDay
     if (!env || most === null || most === undefined) return null
-    return this.#take(env, most, FACT_BYTES + JSON.stringify(command).length)
+    return this.#take(env, counted, { most, bytes: FACT_BYTES + JSON.stringify(command).length })
   }
 
   /** Rejects with `rate_limit_exceeded`. */
-  async #take({ org_id, plan }: { org_id: string; plan: Plan }, most: number, bytes: number): Promise<void> {
+  async #take(
+    { org_id, plan }: { org_id: string; plan: Plan },
+    counted: Counted,
+    { most, bytes }: { most: number; bytes: number },
+  ): Promise<void> {
     // A request is one unit of the limiter, so the unit is the size of this change.
     const limit = { perSecond: most / DAY_S / bytes, burst: Math.floor(most / bytes) }
-    const { allowed, retryAfterMs } = await this.#limiter.take(`${org_id}/changes`, limit)
+    const { allowed, retryAfterMs } = await this.#limiter.take(`${org_id}/${counted}`, limit)
     if (allowed) return
     throw new AppError(
       'rate_limit_exceeded',

@@ -79,6 +79,26 @@ const newSession = async ({ aggregates }: Node, api_key_id: string, time = clock
   return { session_id, token }
 }
 
+const newServiceKey = async ({ aggregates }: Node, api_key_id: string) => {
+  const service_key_id = newId()
+  const { token, secret } = newIssuedToken('service-key', service_key_id)
+  const permissions = { 'run:*': ['read'] }
+  const key = {
+    service_key_id,
+    name: 'k',
+    description: '',
+    mac: keyring.macOf(secret),
+    permissions,
+    expires_at: null,
+  }
+  await aggregates.issued.handle(
+    streamOf.issued(api_key_id),
+    { type: 'CreateServiceKey', api_key_id, now: clock.iso(), key },
+    cause,
+  )
+  return { token }
+}
+
 const revoke = ({ aggregates }: Node, api_key_id: string, session_id: string) =>
   aggregates.issued.handle(
     streamOf.issued(api_key_id),
@@ -288,6 +308,26 @@ nodes('are unavailable, not refused, while the log does not answer', async ({ no
   assert.is(await asked(there, token), 'unavailable')
   isDown = false
   assert.ok(isKnown(await asked(there, token)))
+})
+
+nodes('whose use the plan does not record are tried again a minute later', async ({ node }) => {
+  let [tries, laterMs] = [0, 0]
+  const there = new Authenticator({
+    store: node.store,
+    views: node.views,
+    keyring,
+    hints: openHints(),
+    onUse: () => (tries++, Promise.reject(new AppError('rate_limit_exceeded', 'full'))),
+    monotonic: () => clock.monotonic() + laterMs,
+  })
+  void there.watch(node.signal).catch(() => {})
+  const { api_key_id } = await newApiKey(node)
+  const { token } = await newServiceKey(node, api_key_id)
+  for (let n = 0; n < 3; n++) assert.ok(isKnown(await asked(there, token)))
+  assert.is(tries, 1)
+  laterMs = 60_001
+  for (let n = 0; n < 3; n++) assert.ok(isKnown(await asked(there, token)))
+  assert.is(tries, 2)
 })
 
 nodes.run()

@@ -1,10 +1,15 @@
 import * as assert from 'uvu/assert'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openRateLimiter } from '../../src/adapters/embedded/rateLimiter.ts'
+import { useServiceKey } from '../../src/commands/credentials/useServiceKey.ts'
+import { openAggregates } from '../../src/domain/aggregates.ts'
 import type { Cause } from '../../src/events/event.ts'
 import type { Plan } from '../../src/events/org.ts'
 import { isAppError } from '../../src/errors.ts'
+import { newId } from '../../src/ids.ts'
 import { ChangeRates } from '../../src/plans/changeRates.ts'
 import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
 
 const byKey = (env_id: string): Cause => ({ env_id, correlation_id: 'r', actor: 'k', actor_type: 'api-key' })
 
@@ -20,15 +25,18 @@ const ratesOf = (plan: Plan): ChangeRates => {
 /** A command with about a MiB. */
 const large = { type: 'Change', value: 'x'.repeat((1 << 20) - 1000) }
 
-const admitted = async (rates: ChangeRates, cause: Cause, command: object = large): Promise<boolean> => {
+const isAdmitted = async (work: () => Promise<unknown> | null): Promise<boolean> => {
   try {
-    await rates.admit(cause, command)
+    await work()
     return true
   } catch (error) {
     if (isAppError(error, 'rate_limit_exceeded')) return false
     throw error
   }
 }
+
+const admitted = (rates: ChangeRates, cause: Cause, command: object = large): Promise<boolean> =>
+  isAdmitted(() => rates.admit(cause, command))
 
 const changes = suite('the changes of an organization in a day')
 
@@ -78,5 +86,20 @@ changes('are refused with the limit, the time to wait and the way out', async ()
   assert.match(error.message, /plan free allows changes of 16 MiB per day .* higher plan/)
   assert.ok(Number(error.data?.['retryAfter']) > 60)
 })
+
+changes(
+  'are admitted however often service keys are used, and the uses have a limit of their own',
+  async () => {
+    const rates = ratesOf('free')
+    const store = openEventStore({ dir: tempDir() })
+    const aggregates = openAggregates(store, undefined, rates.admit)
+    const key = { id: newId(), api_key_id: newId(), env_id: 'a' }
+    let uses = 0
+    while (uses < (16 << 20) / 400 && (await isAdmitted(() => useServiceKey({ aggregates }, key)))) uses++
+    await store.close()
+    assert.ok(uses < (16 << 20) / 400, String(uses))
+    for (let n = 0; n < 16; n++) assert.ok(await admitted(rates, byKey('a')), String(n))
+  },
+)
 
 changes.run()
