@@ -93,7 +93,11 @@ export const runStored = async (
   const [run_id, stream_id] = [newId('run'), newId('stream')]
   const follower = progress && following(deps, { run_id, stream_id }, progress)
   try {
-    const { ending } = await requestRun(deps, { run, input, gone: progress?.gone }, { cause, newId })
+    const { ending } = await requestRun(
+      deps,
+      { run, input, gone: progress?.gone, onStored: release },
+      { cause, newId },
+    )
     if (!ending) {
       if (!progress?.gone.aborted && (await withdrawRun(deps, { run_id, stream_id }, cause)))
         throw new AppError(

@@ -108,6 +108,7 @@ export const callWebhook = async (
           ...body?.stored,
           sealed,
         },
+        onStored: () => room.release(), // the log counts it now
       },
       delivery ? { ...caller, newId: delivery.newId } : caller,
     )

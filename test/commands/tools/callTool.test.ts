@@ -4,6 +4,7 @@ import { runStored, storeCall } from '../../../src/commands/tools/callTool.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
 import { suite } from '../../support/suite.ts'
+import { until } from '../../support/until.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantBuild, plantEnv } from '../plantEnv.ts'
 import { refusedWith } from '../refusedWith.ts'
@@ -46,6 +47,23 @@ calls('continues when its caller has left', async () => {
   const { message, status } = await unbegun(AbortSignal.abort())
   assert.match(message, 'it continues')
   assert.is(status, 'requested')
+})
+
+calls('gives back the room of its input when its request is stored', async () => {
+  const { cause } = env.caller
+  const request = { credential_id: newId(), session_id: newId(), request_id: 1 }
+  const waiting = { ...tool, fn: { ...tool.fn, timeout: 60_000 } }
+  const stored = await storeCall(deps, { tool: waiting, input: {}, defaultTimeoutMs: 1, request }, cause)
+  const gone = new AbortController()
+  const progress = { onData: () => Promise.resolve(), gone: gone.signal }
+  let isReleased = false
+  const release = () => void (isReleased = true)
+  const refused = refusedWith('unavailable', () =>
+    runStored(deps, { ...stored, release }, { cause, progress }),
+  )
+  await until(() => isReleased)
+  gone.abort()
+  assert.match((await refused).message, 'it continues')
 })
 
 calls.run()

@@ -6,7 +6,9 @@ import { authorizeWebhook, type Sender } from '../../../src/commands/webhooks/au
 import { callWebhook } from '../../../src/commands/webhooks/callWebhook.ts'
 import { findWebhook, type WebhookAddress } from '../../../src/commands/webhooks/findWebhook.ts'
 import { BEYOND_TIMEOUT_MS, storeRequest } from '../../../src/commands/runs/requestRun.ts'
+import { cancelRun } from '../../../src/commands/runs/cancelRun.ts'
 import { readRunLog } from '../../../src/commands/runs/readRunLog.ts'
+import type { Caller } from '../../../src/commands/deps.ts'
 import { AppError } from '../../../src/errors.ts'
 import type { Permissions } from '../../../src/events/org.ts'
 import { streamOf } from '../../../src/events/streams.ts'
@@ -315,6 +317,33 @@ calling('whose run continues is refused without the advice to send it again', as
     take: async (wanted: WantedRun) => void (await storeRequest(deps, wanted, newId())),
   } as unknown as typeof worker
   assert.equal(await impatient(claimer), { retryable: false, status: 'running' })
+})
+
+calling('takes room of the plan only until its body is stored, however long its run takes', async () => {
+  const plan = await plantEnv(node, 'free', 'free')
+  await plantBuild(node, plan, { name: 'shop', functions: [{ ns: 'hooks', var: 'paid', webhook: paid }] })
+  const free = await findWebhook(deps, {
+    ...address,
+    path: `free/dev/stripe/paid/${keyring.webhookToken(plan.env_id, paid)}`,
+  })
+  const largeBody = async function* () {
+    yield Buffer.alloc(100_000)
+  }
+  const runs: string[] = []
+  const requests: Promise<unknown>[] = []
+  const send = async () => {
+    const [run_id, stream_id] = [newId(), newId()]
+    const caller: Caller = { ...plan.caller, newId: (what) => (what === 'run' ? run_id : stream_id) }
+    const request = callWebhook({ ...deps, claimer: null }, { ...input, endpoint: free, largeBody }, caller)
+    requests.push(request)
+    const isStored = () =>
+      node.aggregates.streams.read(streamOf.stream(stream_id), (stream) => stream.runs.has(run_id))
+    await Promise.race([until(isStored), request])
+    runs.push(run_id)
+  }
+  for (let n = 0; n < 130; n++) await send() // 1 GiB, if each took 8 MiB
+  for (const run_id of runs) await cancelRun(deps, run_id, plan.caller.cause)
+  await Promise.all(requests)
 })
 
 calling.run()
