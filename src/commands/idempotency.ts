@@ -71,7 +71,7 @@ type Work<T> = (newId: NewId, stream_id: string | undefined) => Promise<T>
  * K1: the node that appends the claim does the work; every other caller waits for the answer or gets `conflict`.
  * K2: an answer is stored before any caller gets it (I1), unless the plan has no room for a large one.
  * K3: when the holder of a claim dies, or its answer was not stored or was erased, the next one works with the same ids, so a
- * repeated command is a no-op.
+ * repeated command is a no-op. Decision 0016 lists the exceptions.
  */
 export class Idempotency {
   readonly #deps: Deps
