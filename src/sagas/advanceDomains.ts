@@ -6,6 +6,7 @@ import {
   FIRST_PAUSE_CHECKS,
   type IssueDeps,
   issueCertificate,
+  LONGEST_ASKED_MS,
 } from '../commands/customDomains/issueCertificate.ts'
 import { type RemoveDeps, removeDomain } from '../commands/customDomains/removeDomain.ts'
 import { isRetryable, messageOf } from '../errors.ts'
@@ -30,6 +31,8 @@ const PLACES = { total: 8, perFree: 1 }
  */
 const MAX_ORDERS = 100
 const ORDERS_MS = 3 * 60 * 60 * 1000
+/** No failed order waits longer, with an hour for the difference of clocks: a later time was stored while a clock was ahead. */
+const LONGEST_WAIT_MS = LONGEST_ASKED_MS + 60 * 60 * 1000
 
 /** `check` compares the domain with its DNS records, `issue` orders its first or next certificate. */
 interface Work {
@@ -128,10 +131,12 @@ export const advanceDomainsCore = (times: Times): SagaCore<Orders, DomainInput, 
 
 const orderKey = ({ domain_id }: { readonly domain_id: string }): string => `${domain_id}/certificate`
 
+/** An order that was placed before the clock was set back counts as one of now: otherwise, it would count for too long. */
 const latestOrders = (orders: Orders, now: number): Orders => {
-  const latest = [...orders].map(
-    ([org_id, at]) => [org_id, at.filter((time) => time > now - ORDERS_MS)] as const,
-  )
+  const latest = [...orders].map(([org_id, at]) => {
+    const placed = at.map((time) => Math.min(time, now))
+    return [org_id, placed.filter((time) => time > now - ORDERS_MS)] as const
+  })
   return new Map(latest.filter(([, at]) => at.length > 0))
 }
 
@@ -165,7 +170,10 @@ const turnOf = ({ domain_id }: DomainDoc, now: number, recheckMs: number): numbe
 /** The time at which a certificate must be ordered; null for none. */
 const issueTimeOf = (doc: DomainDoc, now: number, { issues }: Times): number | null => {
   if (!issues || !doc.is_proved || doc.status === 'deleting') return null
-  if (doc.failure) return Date.parse(doc.failure.retry_at)
+  if (doc.failure) {
+    const at = Date.parse(doc.failure.retry_at)
+    return at > now + LONGEST_WAIT_MS ? now : at
+  }
   return doc.certificate ? renewalOf(doc.certificate) : now
 }
 

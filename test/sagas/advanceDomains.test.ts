@@ -161,6 +161,18 @@ orders('whose alarm rang too early get another one', () => {
   when('early', doc, issuing).then(order(doc, NOW + 7 * HOUR))
   when('early', domain('deleting', 0, { certificate, is_proved: true }), issuing).then()
 })
+orders('are not delayed by a time that was stored while a clock was ahead', () => {
+  const failedWith = (retryAt: number) => {
+    const failure = { count: 3, message: 'no', retry_at: isoOf(retryAt) }
+    return domain('active', 0, { certificate, failure })
+  }
+  const asked = failedWith(NOW + DAY)
+  when('changed', asked, issuing).then(drop, look(asked, TURN), order(asked, NOW + DAY))
+  when('early', asked, issuing).then(order(asked, NOW + DAY))
+  const far = failedWith(NOW + 400 * DAY)
+  when('changed', far, issuing).then(drop, look(far, TURN), order(far, NOW))
+  when('early', far, issuing).then(order(far, NOW))
+})
 orders('whose result could not be stored are repeated after a pause', () => {
   const doc = domain('active')
   when('unordered', doc, issuing).then(order(doc, NOW + 30 * CHECK_MS))
@@ -187,6 +199,11 @@ orders('of one organization are limited, so that it cannot use up those of the o
     after(...placed.map(() => ordered(HOUR, 'other'))),
     carriedOut,
     'those of another organization',
+  )
+  assert.equal(
+    after(...placed.map(() => ordered(-400 * DAY)), ordered(3 * HOUR)),
+    carriedOut,
+    'three hours after a clock that was ahead was corrected',
   )
 })
 orders('end with the domain', () => {
@@ -315,6 +332,22 @@ placed('that come too early because the clock was set back are reported', async 
   const next = await saga.carryOut({ task: 'issue', doc }, running)
   assert.is(next?.type, 'early')
   assert.is(next?.type === 'early' && next.doc.failure?.retry_at, fail.retry_at)
+})
+
+placed('are not early because a time was stored while a clock was ahead', async ({ node }) => {
+  const doc = await proved(node)
+  const { domain_id, org_id, env_id } = doc
+  const retry_at = isoOf(Date.now() + 400 * DAY)
+  const fail = { type: 'FailCertificate', domain_id, message: 'no', retry_at } as const
+  const cause = { env_id, correlation_id: newId() }
+  await node.aggregates.domains.handle(streamOf.domains(org_id), fail, cause)
+  await node.views.settled('domains')
+  const saga = sagaOf(node, doc, 'found', certificates)
+  assert.is(await saga.carryOut({ task: 'issue', doc }, running), undefined)
+  await node.views.settled('domains')
+  const failure = (await node.views.domains.get(domain_id))?.failure
+  assert.is(failure?.count, 2)
+  assert.ok(Date.parse(failure?.retry_at ?? '') < Date.now() + DAY, failure?.retry_at)
 })
 
 placed('that wait for a place end with the lease', async ({ node }) => {

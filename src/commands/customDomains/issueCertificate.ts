@@ -17,7 +17,7 @@ export const FIRST_PAUSE_CHECKS = 30
 /** Authorities allow few failed orders of a name in an hour. */
 const LONGEST_PAUSE_MS = 6 * 60 * 60 * 1000
 /** The longest wait that an authority can ask for, so that a mistake of it does not end the renewals. */
-const LONGEST_ASKED_MS = 24 * 60 * 60 * 1000
+export const LONGEST_ASKED_MS = 24 * 60 * 60 * 1000
 /** The TXT record must be visible within the time of three DNS checks; otherwise the authority is not asked to look. */
 const VISIBLE_CHECKS = 3
 const LEAST_VISIBLE_MS = 3000
