@@ -44,7 +44,13 @@ export type DomainsCommand =
     }
   | { readonly type: 'RouteDomain'; readonly domain_id: string }
   | { readonly type: 'ActivateDomain'; readonly domain_id: string }
-  | { readonly type: 'DivertDomain'; readonly domain_id: string; readonly message: string }
+  | {
+      readonly type: 'DivertDomain'
+      readonly domain_id: string
+      readonly message: string
+      /** Stores a new time for a diverted domain, and has no effect on another one. */
+      readonly isAgain?: boolean
+    }
   | { readonly type: 'ReturnDomain'; readonly domain_id: string }
   /** Has an effect on a diverted domain only. `to`: the status that its remaining records prove. */
   | {
@@ -200,8 +206,10 @@ const advance = (
       return status === 'validated' ? [{ type: 'DomainRouted', domain_id }] : []
     case 'ActivateDomain':
       return status === 'provisioning' ? [{ type: 'DomainActivated', domain_id, domain }] : []
-    case 'DivertDomain':
-      return hasProof && !isDiverted ? [{ type: 'DomainDiverted', domain_id, message: command.message }] : []
+    case 'DivertDomain': {
+      const { message, isAgain = false } = command
+      return hasProof && isDiverted === isAgain ? [{ type: 'DomainDiverted', domain_id, message }] : []
+    }
     case 'ReturnDomain':
       return isDiverted && hasProof ? [{ type: 'DomainReturned', domain_id }] : []
     case 'SuspendDomain': {

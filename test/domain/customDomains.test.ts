@@ -136,6 +136,13 @@ states('goes back when its records lead elsewhere, but not once they have return
     .when(divert)
     .then()
   given(registered()).when(divert).then()
+  const again = { ...divert, isAgain: true } as const
+  given(...path, diverted)
+    .when(again)
+    .then({ type: 'DomainDiverted', domain_id: 'd', message: 'gone' })
+  given(...path)
+    .when(again)
+    .then()
   given(...path, diverted)
     .when(comeBack)
     .then({ type: 'DomainReturned', domain_id: 'd' })

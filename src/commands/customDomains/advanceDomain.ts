@@ -43,12 +43,16 @@ export const advanceDomain = async (
     seen: string | null,
     remaining: 'provisioning' | 'pending_validation',
   ) => {
-    if (!doc.diverted) {
+    const graceMs = domainRecheckMs * GRACE
+    const passedMs = doc.diverted && clock.now() - Date.parse(doc.diverted.since)
+    // A clock that was ahead stored the time: it begins anew, because that of this node may be behind instead.
+    const isAgain = passedMs !== null && passedMs < -graceMs
+    if (passedMs === null || isAgain) {
       const found = seen === null ? 'has no CNAME record' : `is a CNAME of ${seen}`
       const message = `${name} no longer leads to this service: it ${found}`
-      return handle({ type: 'DivertDomain', domain_id, message })
+      return handle({ type: 'DivertDomain', domain_id, message, isAgain })
     }
-    if (Date.parse(doc.diverted.since) + domainRecheckMs * GRACE > clock.now()) return { moved: false, seen }
+    if (passedMs < graceMs) return { moved: false, seen }
     return handle({ type: 'SuspendDomain', domain_id, to: remaining })
   }
   switch (doc.status) {

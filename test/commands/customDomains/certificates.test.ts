@@ -262,6 +262,23 @@ leaving(
   },
 )
 
+leaving('is watched from now on if a clock that was ahead stored the time', async () => {
+  const domain = await active()
+  cnames.set(domain.domain, 'elsewhere.example')
+  await advance(domain)
+  const ahead = since(await get(domain), -400 * DAY)
+  const before = clock.now()
+  assert.ok((await advanceDomain(deps, ahead, { correlation_id: newId() })).moved)
+  const diverted = await get(domain)
+  assert.is(diverted.status, 'active')
+  const watched = Date.parse(diverted.diverted?.since ?? '')
+  assert.ok(watched >= before && watched <= clock.now(), diverted.diverted?.since)
+  const soon = since(diverted, -1000) // the usual difference of clocks
+  assert.not.ok((await advanceDomain(deps, soon, { correlation_id: newId() })).moved)
+  await advanceDomain(deps, since(diverted, RECHECK_MS / 4), { correlation_id: newId() })
+  assert.is((await get(domain)).status, 'provisioning')
+})
+
 leaving('and returns in time changes nothing', async () => {
   const domain = await active()
   cnames.delete(domain.domain)
