@@ -189,16 +189,20 @@ const fire = async (deps: FireDeps, { scheduled }: Schedule, at: number): Promis
   const { aggregates, directory, store, signal, functionRates, turns, now = clock.now } = deps
   const { env_id } = scheduled.project
   const isFired = () => hasFired({ aggregates }, { scheduled, tick: at })
+  // A fact is in the past. If its time is in the future, a clock was ahead when it was stored: ticks do not wait for that time.
+  const isBelieved = (time: number): boolean => time - now() <= TOO_LATE_MS
   await functionRates.turnsOf(env_id, signal)?.take('tick', isFired)
   const turn = turns.take(directory.orgIdOf(env_id))
   if (turn) await turn
   await directory.reach(await store.head()) // else this node may not know a pause or a deployment that another one has acknowledged
   if (!directory.env(env_id)) return null // it is being imported, or was deleted
-  if (at < directory.usedSince(env_id)) return null // the ticks before the end of an import are those of its source
+  const used = directory.usedSince(env_id)
+  if (at < used && isBelieved(used)) return null // the ticks before the end of an import are those of its source
   const current = currentOf(directory, scheduled)
   if (!current) return null
   if (isPaused(current.project, current.fn)) return null
-  if (at <= resumedMs(current)) return null // its alarm may be older than the pause
+  const resumed = resumedMs(current)
+  if (at <= resumed && isBelieved(resumed)) return null // its alarm may be older than the pause
   if (now() - at > TOO_LATE_MS)
     return `It was due more than ${CATCH_UP_MS / 1000} s ago: the event store was unavailable, or the rate of the plan was used up`
   await fireTick(deps, { scheduled: current, tick: at })

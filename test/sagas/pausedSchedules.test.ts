@@ -143,8 +143,9 @@ const buildsOf = async (
   node: Node,
   late: DirectoryProject | null,
   at: number,
+  usedSince = 0,
 ): Promise<readonly string[]> => {
-  const directory = directoryOf(projectWith([]), late)
+  const directory = { ...directoryOf(projectWith([]), late), usedSince: () => usedSince }
   const { carryOut } = fireSchedules({ ...node, directory, logger: silent })
   const ticks = ticksOf('* * * * *', 'UTC')
   const project = projectWith([])
@@ -176,6 +177,20 @@ schedule(
     assert.is(await runsOf(node, resumed, now + 1), 1)
   },
 )
+
+schedule('has ticks again after a resumption that a clock which was ahead has recorded', async ({ node }) => {
+  const at = clock.now()
+  const resumedIn = (ms: number) => projectWith([{ ...paused, resumed_at: isoOf(at + ms) }])
+  assert.is(await runsOf(node, resumedIn(MINUTE), at), 0, 'the usual difference of clocks')
+  assert.is(await runsOf(node, resumedIn(120 * MINUTE), at), 1)
+})
+
+schedule('has ticks after an import that a clock which was ahead has recorded', async ({ node }) => {
+  const at = clock.now()
+  assert.is(await runsOf(node, projectWith([]), at, at + 1), 0, 'a tick of the source')
+  assert.is(await runsOf(node, projectWith([]), at, at + MINUTE), 0, 'the usual difference of clocks')
+  assert.is(await runsOf(node, projectWith([]), at, at + 120 * MINUTE), 1)
+})
 
 schedule('starts nothing on a node that has not read that it was removed', async ({ node }) => {
   const { deployed, ...project } = projectWith([])
