@@ -21,7 +21,13 @@ type Command = WaitingRun | DeletedProject
 const AGAIN_MS = 60_000
 
 export type RetryInput =
-  | { readonly type: 'waits'; readonly run: WaitingRun; readonly retry_at: string }
+  /** `failed_at` and `retry_at` are those of the worker: the time between them is the delay. */
+  | {
+      readonly type: 'waits'
+      readonly run: WaitingRun
+      readonly failed_at: string
+      readonly retry_at: string
+    }
   | { readonly type: 'due'; readonly run: WaitingRun }
   /** The retry could not be requested, because of a defect. */
   | { readonly type: 'failed'; readonly run: WaitingRun }
@@ -35,8 +41,10 @@ export const retryRunsCore: SagaCore<null, RetryInput, Command> = {
   react(state, input, now) {
     switch (input.type) {
       case 'waits': {
-        const { run, retry_at } = input
-        const alarm = { do: 'setAlarm', key: run.run_id, at: Date.parse(retry_at) } as const
+        const { run, failed_at, retry_at } = input
+        const delayMs = Date.parse(retry_at) - Date.parse(failed_at)
+        const at = Math.min(Date.parse(retry_at), now + delayMs) // else a worker whose clock was ahead delays it for as long
+        const alarm = { do: 'setAlarm', key: run.run_id, at } as const
         return { state, steps: [{ ...alarm, input: { type: 'due', run } }] }
       }
       case 'failed': {
@@ -76,8 +84,14 @@ export const retryRuns = (
     if (signal.aborted) return
     const waiting = { id: 'run_id', equal: {}, sort: 'retry_at', from: '' } as const
     for await (const run of everyDoc(views.runs, waiting)) {
-      const { run_id, stream_id, env_id, retry_at, start_time } = run
-      yield { type: 'waits', run: { run_id, stream_id, env_id }, retry_at: retry_at ?? start_time }
+      const { run_id, stream_id, env_id, retry_at, start_time, stop_time } = run
+      const failed_at = stop_time ?? start_time
+      yield {
+        type: 'waits',
+        run: { run_id, stream_id, env_id },
+        failed_at,
+        retry_at: retry_at ?? failed_at,
+      }
     }
     const types = ['RunFailed', 'RunRetried', 'RunCancelled', 'ProjectDeleted'] as const
     for await (const { events } of store.subscribe({ after: from, types, signal })) {
@@ -107,10 +121,10 @@ const inputsOf = (recorded: Recorded): RetryInput[] => {
   const { event } = recorded
   switch (event.type) {
     case 'RunFailed': {
-      const { run_id, stream_id, retry_at } = event
+      const { run_id, stream_id, stop_time: failed_at, retry_at } = event
       if (recorded.metadata.first_at !== undefined) return [] // imported: its retry follows
       if (retry_at === undefined) return [{ type: 'over', run_id }]
-      return [{ type: 'waits', run: { run_id, stream_id, env_id: envIdOf(recorded) }, retry_at }]
+      return [{ type: 'waits', run: { run_id, stream_id, env_id: envIdOf(recorded) }, failed_at, retry_at }]
     }
     case 'ProjectDeleted': {
       const { project_id } = event

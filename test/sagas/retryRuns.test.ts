@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { clock } from '../../src/clock.ts'
+import { clock, isoOf } from '../../src/clock.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { Alarms } from '../../src/sagas/alarms.ts'
 import { retryRuns, retryRunsCore } from '../../src/sagas/retryRuns.ts'
@@ -11,6 +11,7 @@ import { reacting } from './reacting.ts'
 import { cause, failRun, now, type Node, openNode, startRun } from '../support/openNode.ts'
 
 const begun = ['StreamCreated', 'EventPublished', 'EventHandled', 'RunStarted']
+const DAY = 24 * 60 * 60 * 1000
 const soon = { attempts: 3, delay: 20 }
 /** Runs the saga and returns its alarms. */
 const saga = ({
@@ -28,14 +29,23 @@ const saga = ({
 const rule = suite('the rules of retries')
 const waitingRun = { run_id: 'r', stream_id: 's', env_id: 'env' }
 const due = { type: 'due', run: waitingRun } as const
-const waits = { type: 'waits', run: waitingRun, retry_at: now } as const
+const failedMs = Date.parse(now) - 5000
+const waits = { type: 'waits', run: waitingRun, failed_at: isoOf(failedMs), retry_at: now } as const
 
 rule('a failed run waits until its retry is due', () => {
   reacting(retryRunsCore)
     .given()
     .when(waits)
-    .at(0)
+    .at(failedMs + 1000)
     .then({ do: 'setAlarm', key: 'r', at: Date.parse(now), input: due })
+})
+rule('a run whose failure has a time to come waits for its delay', () => {
+  const at = failedMs - 400 * DAY
+  reacting(retryRunsCore)
+    .given()
+    .when(waits)
+    .at(at)
+    .then({ do: 'setAlarm', key: 'r', at: at + 5000, input: due })
 })
 rule('a run that is due gets its retry', () => {
   reacting(retryRunsCore).given(waits).when(due).at(0).then({ do: 'carryOut', key: 'r', command: waitingRun })
@@ -74,6 +84,16 @@ retry('follows a failure when it is due', async ({ node }) => {
   await until(async () => (await node.typesIn(run.stream_id)).length === 7)
   assert.equal(await node.typesIn(run.stream_id), [...begun, 'RunFailed', 'RunRetried', 'RunRequested'])
   await until(() => alarms.size === 0) // its failure may be read again after its retry
+})
+
+retry('follows a failure that a worker whose clock was ahead has stored', async ({ node }) => {
+  const [known, stored] = [await startRun(node, 'w', soon), await startRun(node, 'w', soon)]
+  await failRun(node, stored, 'w', clock.now() + 400 * DAY)
+  const alarms = saga(node) // finds it in the read model
+  await until(async () => (await node.typesIn(stored.stream_id)).includes('RunRequested'))
+  await failRun(node, known, 'w', clock.now() + 400 * DAY)
+  await until(async () => (await node.typesIn(known.stream_id)).includes('RunRequested'))
+  await until(() => alarms.size === 0)
 })
 
 retry('does not start before it is due', async ({ node }) => {
