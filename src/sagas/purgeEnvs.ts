@@ -25,7 +25,8 @@ export type PurgeInput =
 export const purgeEnvsCore: SagaCore<null, PurgeInput, Purge> = {
   initial: null,
   react(state, input, now) {
-    const { env_id, at } = input
+    const { env_id } = input
+    const at = Math.min(input.at, now) // a clock that was ahead stores a later time
     const again = (time: number) =>
       [{ do: 'setAlarm', key: env_id, at: time, input: { type: 'deleted', env_id, at } }] as const
     switch (input.type) {

@@ -35,6 +35,20 @@ rule('no removal is final while the content of a file may still arrive', () =>
     .at(1000 + MAX_STORING_MS)
     .then({ do: 'carryOut', key: 'e', command: { ...env, final: false } }),
 )
+rule('it is removed again in time if a clock was ahead at the deletion', () => {
+  const ahead = { env_id: 'e', at: 400 * 24 * 60 * MINUTE }
+  reacting(purgeEnvsCore)
+    .given()
+    .when({ type: 'deleted', ...ahead })
+    .at(2000)
+    .then({ do: 'carryOut', key: 'e', command: { env_id: 'e', at: 2000, final: false } })
+  const next = { type: 'deleted', env_id: 'e', at: 3000 } as const
+  reacting(purgeEnvsCore)
+    .given()
+    .when({ type: 'purged', ...ahead, final: false })
+    .at(3000)
+    .then({ do: 'setAlarm', key: 'e', at: 3000 + LAST, input: next })
+})
 rule('nothing follows the final removal', () =>
   reacting(purgeEnvsCore)
     .given()
