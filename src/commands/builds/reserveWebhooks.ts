@@ -6,7 +6,7 @@ import type { EventOf } from '../../events/index.ts'
 import type { FunctionSpec } from '../../events/project.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
-import { STALE_MS } from '../projects/reserveName.ts'
+import { hasNoResult } from '../projects/reserveName.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'views' | 'payloads'>
 
@@ -116,7 +116,7 @@ const useOf = async (
     if (served.some((other) => textOfWebhook(other) === textOfWebhook(webhook)))
       return `project "${name}" serves it`
     if (fence < project.fence) return undefined
-    if (Date.parse(reserved_at) > clock.now() - STALE_MS) return `project "${name}" is being deployed with it`
+    if (!hasNoResult(Date.parse(reserved_at))) return `project "${name}" is being deployed with it`
     await abandon(deps, { project_id, fence }, cause) // its node died, or its deployment will now fail as too slow
   }
 }

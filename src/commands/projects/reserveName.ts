@@ -7,13 +7,21 @@ import type { CommandDeps } from '../deps.ts'
 
 /** Age in milliseconds at which a reservation without a result is void, because its node died. */
 export const STALE_MS = 10_000
+/** The clock of another node may be ahead by this. A reservation with a later time was made while a clock was wrong. */
+const MOST_AHEAD_MS = 60 * 60 * 1000
 
 /** State of a reservation. In the state `void`, its holder can no longer get the name through it. */
 export type ReservationState = 'in use' | 'void'
 
-/** Whether a reservation is so old that it has no result because its node died, or was too slow. */
+/** Whether the reservation of a name has no result any more. */
 export const isStale = ({ holder, reserved_at }: NameHolder): boolean =>
-  (reserved_at === undefined ? timeOf(holder) : Date.parse(reserved_at)) <= clock.now() - STALE_MS
+  hasNoResult(reserved_at === undefined ? timeOf(holder) : Date.parse(reserved_at))
+
+/** Whether a reservation of this time has no result because its node died, or was too slow. */
+export const hasNoResult = (reservedMs: number): boolean => {
+  const ageMs = clock.now() - reservedMs
+  return ageMs >= STALE_MS || ageMs < -MOST_AHEAD_MS
+}
 
 /**
  * Reserves a unique name for `by`. It takes over a reservation that is void, or whose node died before it created the

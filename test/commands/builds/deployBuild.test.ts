@@ -270,6 +270,8 @@ reservations('counts while its deployment may still take effect', async () => {
 reservations('of a node that died is taken over', async () => {
   await reservedAgo('/stale', await newProject(), STALE_MS + 1000)
   await deployed(['/stale'])
+  await reservedAgo('/ahead', await newProject(), -400 * 24 * 3_600_000) // its clock was ahead
+  await deployed(['/ahead'])
 })
 
 reservations('that was taken over is not enough for its slow deployment to take effect', async () => {

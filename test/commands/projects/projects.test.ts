@@ -95,6 +95,13 @@ creating('takes over a name whose node died before it created the project', asyn
   assert.is((await create('left')).name, 'left')
 })
 
+creating('takes over a name whose node died while its clock was ahead', async () => {
+  await reservedAgo('ahead', -400 * 24 * 3_600_000)
+  assert.is((await create('ahead')).name, 'ahead')
+  await reservedAgo('skewed', -60_000)
+  await refusedWith('project_exists', () => create('skewed'))
+})
+
 creating('does not take over a name whose project another node may still create', async () => {
   await reservedAgo('fresh', 0)
   await refusedWith('project_exists', () => create('fresh'))
