@@ -87,6 +87,19 @@ export const isUnanswered = (error: unknown): boolean =>
   error instanceof ServiceError &&
   (error.code === 'unreachable' || error.status === 502 || error.status === 504)
 
+/**
+ * Whether the service has refused a request for good, so that a repetition needs another key: the service repeats the refusal that
+ * it has stored with the key, although its reason may be gone. After anything else, the request may have been executed, or may be
+ * in progress: `Retry-After` tells that refusal from a conflict with something that exists.
+ */
+export const isFinalRefusal = (error: unknown): boolean =>
+  error instanceof ServiceError &&
+  error.status >= 400 &&
+  error.status < 500 &&
+  error.status !== 408 &&
+  error.status !== 429 &&
+  error.retryAfter === null
+
 /** The text of an error for a person. */
 export const textOf = (error: unknown): string =>
   isUnanswered(error)

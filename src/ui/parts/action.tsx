@@ -1,10 +1,8 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
-import { ServiceError } from '../../client/index.ts'
 import { randomKey } from '../../client/randomKey.ts'
-import { isTransient } from '../../client/transport.ts'
-import { deletions, isGone, sentTextOf } from '../frame/api.ts'
+import { deletions, isFinalRefusal, isGone, sentTextOf } from '../frame/api.ts'
 import { reportDone, reportFailed } from '../frame/notices.tsx'
 import { refreshSession } from '../frame/session.ts'
 import { Dialog } from './dialog.tsx'
@@ -19,8 +17,8 @@ interface Props {
   /** The effect, in a sentence: shown as the title of the button and in its dialog. */
   readonly does: string
   /**
-   * Executes it. Resolves with a notice of what was done. A repetition after a lost reply has the same key, so that nothing is done
-   * twice. A changed field and an opened dialog get another one.
+   * Executes it. Resolves with a notice of what was done. A repetition after an unknown outcome has the same key, so that nothing is
+   * done twice. A changed field and an opened dialog get another one.
    */
   readonly run: (idempotencyKey: string) => Promise<ComponentChildren>
   /** Further content of the dialog, such as the affected runs or fields. With it or `asks`, the button opens a dialog. */
@@ -54,8 +52,7 @@ export const Action = ({ label, does, run, children, asks, isDangerous, refusal,
       reportDone(done)
     } catch (error) {
       if (error instanceof ShownAtField) return
-      // The service repeats the refusal that it has stored with the key, although its reason may be gone.
-      if (error instanceof ServiceError && !isTransient(error)) renewKey()
+      if (isFinalRefusal(error)) renewKey()
       if (isGone(error)) deletions.value++
       if (isOpen.value) failure.value = sentTextOf(error)
       else reportFailed(`${label}: ${sentTextOf(error)}`)

@@ -1,9 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { type Pagination, type Run, type RunStatus, ServiceError } from '../../../client/index.ts'
+import type { Pagination, Run, RunStatus } from '../../../client/index.ts'
 import { randomKey } from '../../../client/randomKey.ts'
-import { isTransient } from '../../../client/transport.ts'
-import { api, textOf } from '../../frame/api.ts'
+import { api, isFinalRefusal, textOf } from '../../frame/api.ts'
 import { reportFailed } from '../../frame/notices.tsx'
 import { together } from '../../frame/readAll.ts'
 import { refusalOf } from '../../frame/session.ts'
@@ -81,9 +80,7 @@ export const BulkActions = ({ picked, asked, matching, place, onPick, onDone }: 
           succeeded.push(run)
           done.value++
         } catch (error) {
-          // The service repeats the refusal that it has stored with the key, although its reason may be gone.
-          if (error instanceof ServiceError && error.status < 500 && !isTransient(error))
-            keys.current.delete(request)
+          if (isFinalRefusal(error)) keys.current.delete(request)
           failures.push(textOf(error))
         }
       })

@@ -1,0 +1,85 @@
+import type { Page } from 'playwright-core'
+import * as assert from 'uvu/assert'
+import { call, deploy } from '../support/build.ts'
+import { openDashboard } from '../support/openDashboard.ts'
+import { stories } from '../support/stories.ts'
+
+const story = stories('the actions of the dashboard', {
+  prepare: async (context) => {
+    await deploy(context.server.api, 'shop', { 'a.js': 'export const echo = (text) => text' })
+  },
+})
+
+/** Opens a dialog whose button has the same label. */
+const openDialog = async (page: Page, label: string) => {
+  await page.getByRole('button', { name: label }).click()
+  const dialog = page.getByRole('dialog', { name: label })
+  return { dialog, send: dialog.getByRole('button', { name: label }) }
+}
+
+const openPublish = async (page: Page, type: string) => {
+  const opened = await openDialog(page, 'Publish')
+  await opened.dialog.getByLabel('Event type').fill(type)
+  return opened
+}
+
+/** Replies that do not say whether the service has done what was sent. */
+const UNKNOWN_OUTCOMES = {
+  'an internal error': { status: 500, body: '{}' },
+  'an error of a proxy': { status: 524, body: 'A timeout occurred' },
+  'a first request that is still in progress': {
+    status: 409,
+    headers: { 'retry-after': '1' },
+    body: '{"error":{"code":"conflict","message":"The first request with this key is still in progress"}}',
+  },
+  'a reply that was cut': { status: 201, body: '{"da' },
+} as const
+
+for (const [outcome, reply] of Object.entries(UNKNOWN_OUTCOMES))
+  story(`an action that is repeated after ${outcome} is done once`, async ({ server, chromium }) => {
+    const { page } = await openDashboard(chromium, server, { path: '/events' })
+    const event_type = `once:${outcome.replaceAll(' ', '-')}`
+    const { dialog, send } = await openPublish(page, event_type)
+    let isUnknown = true
+    await page.route('**/v1/events', async (route) => {
+      if (!isUnknown || route.request().method() !== 'POST') return route.continue()
+      const answer = await route.fetch()
+      await answer.dispose()
+      await route.fulfill(reply)
+    })
+    await send.click()
+    await dialog.getByRole('alert').filter({ hasText: /./ }).waitFor()
+    isUnknown = false
+    await send.click()
+    await dialog.waitFor({ state: 'detached' })
+    const { pagination } = await server.api.page(`/events?event_type=${event_type}`)
+    assert.is(pagination.total, 1)
+  })
+
+story('an action of several runs that is repeated while it is in progress is done once', async (context) => {
+  const { server, chromium } = context
+  const { run_id } = await call(server.api, 'a/echo', 'several')
+  const { page } = await openDashboard(chromium, server, { path: '/runs?fn=a/echo' })
+  await page
+    .getByRole('row')
+    .filter({ has: page.locator(`a[href$="${run_id}"]`) })
+    .getByRole('checkbox')
+    .check()
+  let isUnknown = true
+  await page.route(`**/v1/runs/${run_id}/replay`, async (route) => {
+    if (!isUnknown) return route.continue()
+    const answer = await route.fetch()
+    await answer.dispose()
+    await route.fulfill(UNKNOWN_OUTCOMES['a first request that is still in progress'])
+  })
+  const { dialog, send } = await openDialog(page, 'Replay 1')
+  await send.click()
+  await dialog.getByText(/^1 of 1 requests failed/).waitFor()
+  isUnknown = false
+  await send.click()
+  await page.getByText('Replayed 1 run.').waitFor()
+  const { pagination } = await server.api.page('/events?event_type=svc:replay')
+  assert.is(pagination.total, 1)
+})
+
+story.run()
