@@ -1,8 +1,9 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { call, deploy } from '../support/build.ts'
+import { call, deploy, type Run } from '../support/build.ts'
 import { openDashboard } from '../support/openDashboard.ts'
 import { stories } from '../support/stories.ts'
+import { until } from '../support/until.ts'
 
 const story = stories('the actions of the dashboard', {
   prepare: async (context) => {
@@ -80,6 +81,29 @@ story('an action of several runs that is repeated while it is in progress is don
   await page.getByText('Replayed 1 run.').waitFor()
   const { pagination } = await server.api.page('/events?event_type=svc:replay')
   assert.is(pagination.total, 1)
+})
+
+story('a double click on an action without a dialog does it once', async ({ server, chromium }) => {
+  const { run_id } = await call(server.api, 'a/echo', 'twice')
+  const { page } = await openDashboard(chromium, server, { path: `/runs/${run_id}` })
+  let requests = 0
+  page.on('request', (request) => void (request.url().endsWith(`/runs/${run_id}/replay`) && requests++))
+  const button = page.getByRole('button', { name: 'Replay', exact: true })
+  const notices = page.getByText('The replay was requested.')
+  await button.hover()
+  await page.mouse.down({ clickCount: 1 })
+  await page.mouse.up({ clickCount: 1 })
+  await notices.waitFor()
+  await page.mouse.down({ clickCount: 2 })
+  await page.mouse.up({ clickCount: 2 })
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(resolve))')
+  assert.is(requests, 1)
+  await button.focus()
+  await page.keyboard.press('Enter')
+  await until(() => requests === 2)
+  const replays = async () =>
+    (await server.api.page<Run>('/runs?fn=a/echo')).data.filter(({ replay_of }) => replay_of === run_id)
+  await until(async () => (await replays()).length === 2)
 })
 
 story.run()

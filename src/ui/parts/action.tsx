@@ -68,7 +68,9 @@ export const Action = ({ label, does, run, children, asks, isDangerous, refusal,
     onOpen?.()
     isOpen.value = true
   }
-  const use = (): void => {
+  const use = ({ detail }: MouseEvent): void => {
+    // The second click of a double click comes after the first has been executed; the keyboard clicks with a detail of 0.
+    if (!hasDialog && detail > 1) return
     if (refusal !== undefined) {
       reportFailed(`${label}: ${refusal}`)
       void refreshSession() // the permission may have been added meanwhile
