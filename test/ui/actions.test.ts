@@ -106,4 +106,68 @@ story('a double click on an action without a dialog does it once', async ({ serv
   await until(async () => (await replays()).length === 2)
 })
 
+/** Delays the requests of this method until it is called. */
+const delay = async (page: Page, method: string, path: string) => {
+  const isDue = Promise.withResolvers<void>()
+  await page.route(path, async (route) => {
+    if (route.request().method() === method) await isDue.promise
+    await route.continue()
+  })
+  return isDue.resolve
+}
+
+story('a late reply leaves a dialog that was opened again as it is', async ({ server, chromium }) => {
+  const { page } = await openDashboard(chromium, server, { path: '/events' })
+  const arrive = await delay(page, 'POST', '**/v1/events')
+  const { dialog, send } = await openPublish(page, 'late:first')
+  await send.click()
+  await dialog.getByRole('button', { name: 'Back' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await openPublish(page, 'late:second')
+  arrive()
+  await page.getByText('Published.').waitFor()
+  assert.is(await dialog.count(), 1)
+  assert.is(await dialog.getByLabel('Event type').inputValue(), 'late:second')
+  await send.click()
+  await dialog.waitFor({ state: 'detached' })
+  for (const type of ['late:first', 'late:second'])
+    assert.is((await server.api.page(`/events?event_type=${type}`)).pagination.total, 1)
+})
+
+story('a late refusal is no refusal of a dialog that was opened again', async ({ server, chromium }) => {
+  const { page } = await openDashboard(chromium, server, { path: '/events' })
+  const isDue = Promise.withResolvers<void>()
+  await page.route('**/v1/events', async (route) => {
+    if (route.request().method() !== 'POST') return route.continue()
+    await isDue.promise
+    await route.fulfill({ status: 400, json: { error: { code: 'bad_request', message: 'Not at present' } } })
+  })
+  const { dialog, send } = await openPublish(page, 'late:refused')
+  await send.click()
+  await dialog.getByRole('button', { name: 'Back' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await openPublish(page, 'late:third')
+  isDue.resolve()
+  await page.getByText('Not at present').waitFor()
+  assert.is(await dialog.getByText('Not at present').count(), 0)
+})
+
+story('a late reply leaves the value of a dialog that was opened again', async ({ server, chromium }) => {
+  const { page } = await openDashboard(chromium, server, { path: '/secrets?project=shop' })
+  const arrive = await delay(page, 'POST', '**/v1/projects/shop/context')
+  const { dialog, send } = await openDialog(page, 'Create secret')
+  await dialog.getByLabel('Key').fill('FIRST')
+  await dialog.getByLabel('Value').fill('one')
+  await send.click()
+  await dialog.getByRole('button', { name: 'Back' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await openDialog(page, 'Create secret')
+  await dialog.getByLabel('Key').fill('SECOND')
+  await dialog.getByLabel('Value').fill('two')
+  arrive()
+  await page.getByText('Created FIRST.').waitFor()
+  assert.is(await dialog.count(), 1)
+  assert.is(await dialog.getByLabel('Value').inputValue(), 'two')
+})
+
 story.run()

@@ -18,9 +18,10 @@ interface Props {
   readonly does: string
   /**
    * Executes it. Resolves with a notice of what was done. A repetition after an unknown outcome has the same key, so that nothing is
-   * done twice. A changed field and an opened dialog get another one.
+   * done twice. A changed field and an opened dialog get another one. What it changes in the dialog depends on `isSame`: a late reply
+   * may find that the dialog was opened again.
    */
-  readonly run: (idempotencyKey: string) => Promise<ComponentChildren>
+  readonly run: (idempotencyKey: string, isSame: () => boolean) => Promise<ComponentChildren>
   /** Further content of the dialog, such as the affected runs or fields. With it or `asks`, the button opens a dialog. */
   readonly children?: ComponentChildren
   readonly asks?: boolean
@@ -38,6 +39,7 @@ export const Action = ({ label, does, run, children, asks, isDangerous, refusal,
   const isOpen = useSignal(false)
   const isBusy = useSignal(false)
   const failure = useSignal('')
+  const openings = useRef(0)
   const key = useRef(randomKey())
   const renewKey = (): void => void (key.current = randomKey())
 
@@ -45,16 +47,18 @@ export const Action = ({ label, does, run, children, asks, isDangerous, refusal,
     if (isBusy.peek()) return
     isBusy.value = true
     failure.value = ''
+    const opening = openings.current
+    const isSame = (): boolean => opening === openings.current
     try {
-      const done = await run(key.current)
+      const done = await run(key.current, isSame)
       renewKey()
-      isOpen.value = false
+      if (isSame()) isOpen.value = false
       reportDone(done)
     } catch (error) {
       if (error instanceof ShownAtField) return
       if (isFinalRefusal(error)) renewKey()
       if (isGone(error)) deletions.value++
-      if (isOpen.value) failure.value = sentTextOf(error)
+      if (isOpen.value && isSame()) failure.value = sentTextOf(error)
       else reportFailed(`${label}: ${sentTextOf(error)}`)
     } finally {
       isBusy.value = false
@@ -63,6 +67,7 @@ export const Action = ({ label, does, run, children, asks, isDangerous, refusal,
 
   const hasDialog = asks === true || children !== undefined
   const open = (): void => {
+    openings.current++
     failure.value = ''
     renewKey()
     onOpen?.()

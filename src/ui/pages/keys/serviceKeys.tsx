@@ -118,7 +118,7 @@ const Create = ({
       does="Creates a key with the chosen permissions, and shows its token once."
       refusal={refusalOf('key', 'create')}
       onOpen={begin}
-      run={async (idempotencyKey) => {
+      run={async (idempotencyKey, isSame) => {
         const key = await ask<NewServiceKey>('POST /v1/service-keys', {
           headers: asKey(issuer.value),
           idempotencyKey,
@@ -129,7 +129,7 @@ const Create = ({
             ...(seconds.value !== '' && { expires_in: Number(seconds.value) }),
           },
         })
-        issuer.value = ''
+        if (isSame()) issuer.value = ''
         onDone()
         onIssue({ what: `Service key ${key.name}`, token: key.token })
         return `Created the service key ${key.name}.`

@@ -109,13 +109,13 @@ const Create = ({
       does="Creates a session with the chosen permissions, and shows its token once."
       refusal={refusalOf('session', 'create')}
       onOpen={begin}
-      run={async (idempotencyKey) => {
+      run={async (idempotencyKey, isSame) => {
         const created = await api.request('POST /v1/sessions', {
           headers: asKey(issuer.value),
           idempotencyKey,
           body: { permissions: permissionsOf(grants.value), expires_in: Number(seconds.value) },
         })
-        issuer.value = ''
+        if (isSame()) issuer.value = ''
         onDone()
         onIssue({ what: 'Session', token: created.token })
         return `Created the session ${created.session_id}.`

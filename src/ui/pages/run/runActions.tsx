@@ -61,12 +61,17 @@ const EditedReplay = ({ run }: { readonly run: Run }) => {
   const input = useSignal<RunInput | null>(null)
   const json = useJsonText('Input', '')
 
-  const call = async (idempotencyKey: string) => {
+  const call = async (idempotencyKey: string, isSame: () => boolean) => {
     if (!input.value || fn === null) throw new Error('The input is not loaded yet')
     const args = argsOf(input.value, json)
     const { event_id } = await api.callWith(fn, args, { project: project_id, idempotencyKey })
-    navigate(linkTo('/runs', { event: event_id }))
-    return 'The function was called with the edited input.'
+    const to = linkTo('/runs', { event: event_id })
+    if (isSame()) navigate(to)
+    return (
+      <>
+        The function was called with the edited input. <a href={to}>Show its run</a>
+      </>
+    )
   }
 
   return (

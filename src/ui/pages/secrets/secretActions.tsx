@@ -23,14 +23,14 @@ export const CreateSecret = ({ project, onDone }: Props) => {
         does={`Stores a value for ${project}, encrypted. Its functions can read it from then on.`}
         refusal={refusal}
         onOpen={begin}
-        run={async (idempotencyKey) => {
+        run={async (idempotencyKey, isSame) => {
           const created = key.value
           await api.request('POST /v1/projects/{project}/context', {
             path: { project },
             body: { key: created, value: value.value, description: description.value },
             idempotencyKey,
           })
-          value.value = '' // as soon as it is stored
+          if (isSame()) value.value = '' // as soon as it is stored
           onDone()
           return `Created ${created}. Functions of ${project} can read it now.`
         }}
@@ -65,12 +65,12 @@ export const SecretActions = ({
         does={`Replaces the value of ${key}. Functions see the new value when they next read it, also in runs in progress.`}
         refusal={refusalIn(project, 'context', 'update')}
         onOpen={begin}
-        run={async () => {
+        run={async (_, isSame) => {
           await api.request('PUT /v1/projects/{project}/context/{key}', {
             path,
             body: { value: value.value, description: description.value },
           })
-          value.value = ''
+          if (isSame()) value.value = ''
           onDone()
           return `Replaced ${key}. Functions see the new value when they next read it.`
         }}
