@@ -7,7 +7,10 @@ import { may, session } from './session.ts'
 /** The state of the connection that brings live updates; `off`: no page wants it, or the session lacks `env:read`. */
 export const live = signal<'off' | 'connecting' | 'live'>('off')
 
-/** After an interruption that the client could not bridge, readers load everything again. */
+/**
+ * After a gap, readers load everything again: an interruption that the client could not bridge, and the time between the first
+ * requests of a page and the opening of its feed.
+ */
 export type Update = EnvEvent | { readonly event: 'gap' }
 
 type Listener = (update: Update) => void
@@ -21,8 +24,14 @@ const notify = (update: Update): void => listeners.forEach((listener) => listene
 const follow = async (signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     live.value = 'connecting'
+    let isFirst = true
+    const onOpen = (): void => {
+      live.value = 'live'
+      if (isFirst) notify({ event: 'gap' }) // the feed begins here, after what the page has asked for
+      isFirst = false
+    }
     try {
-      for await (const event of api.followEnv({ signal, onOpen: () => (live.value = 'live') })) notify(event)
+      for await (const event of api.followEnv({ signal, onOpen })) notify(event)
     } catch {
       await new Promise((resolve) => setTimeout(resolve, 5000)) // the client has retried for minutes
     }
