@@ -1,5 +1,6 @@
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { isoOf } from '../../clock.ts'
 import { param, setQuery } from '../frame/router.ts'
 
@@ -26,13 +27,20 @@ interface TextProps {
 export const TextFilter = ({ label, name, hint }: TextProps) => {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   useEffect(() => () => clearTimeout(timer.current), [])
+  /** The text of the field. The URL has it without spaces at its ends, and after a pause: it must not replace what is typed. */
+  const text = useSignal(param(name))
+  const inUrl = param(name)
+  useLayoutEffect(() => {
+    if (timer.current === undefined && inUrl !== text.peek().trim()) text.value = inUrl
+  }, [inUrl])
   const change = (event: Event): void => {
     const { value } = event.currentTarget as HTMLInputElement
+    text.value = value
     clearTimeout(timer.current)
-    timer.current = setTimeout(
-      () => setQuery({ [name]: value.trim(), cursor: '', offset: '' }, { replace: true }),
-      PAUSE_MS,
-    )
+    timer.current = setTimeout(() => {
+      timer.current = undefined
+      setQuery({ [name]: value.trim(), cursor: '', offset: '' }, { replace: true })
+    }, PAUSE_MS)
   }
   return (
     <label>
@@ -40,7 +48,7 @@ export const TextFilter = ({ label, name, hint }: TextProps) => {
       <input
         type="search"
         name={name}
-        value={param(name)}
+        value={text.value}
         placeholder={hint}
         spellcheck={false}
         onInput={change}
