@@ -3,7 +3,7 @@ import type { Content, Files, FileWritten, PutOptions, RequestOptions } from './
 import { ServiceError } from './errors.ts'
 import type { Lists } from './lists.ts'
 import { randomKey } from './randomKey.ts'
-import { dataOf, type Send } from './transport.ts'
+import { dataOf, isUncertain, type Send } from './transport.ts'
 
 /** Content above this size is sent in parts: a lost connection then costs one part, and there is progress to show. */
 const SINGLE_BYTES = 16 << 20
@@ -111,6 +111,7 @@ const putParts = async (
     readonly upload_id: string
     readonly part_size: number
   }
+  let isCompleting = false
   try {
     for (let at = 0, part_number = 1; at < content.size; at += part_size, part_number++) {
       const body = content.slice(at, at + part_size)
@@ -124,8 +125,11 @@ const putParts = async (
       onProgress?.(at + body.size)
     }
     const input = { path: { upload_id }, idempotencyKey: randomKey(), ...withSignal }
+    isCompleting = true
     return (await dataOf(await send('POST /v1/files/uploads/{upload_id}/complete', input))) as FileWritten
   } catch (error) {
+    // An upload that is perhaps being completed is left: it expires if it is not.
+    if (isCompleting && error instanceof ServiceError && isUncertain(error)) throw error
     // If this fails too, the upload expires.
     await send('DELETE /v1/files/uploads/{upload_id}', { path: { upload_id } }).catch(() => {})
     throw error

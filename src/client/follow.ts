@@ -1,6 +1,6 @@
 import { ServiceError } from './errors.ts'
 import { type Message, messagesOf } from './serverSentEvents.ts'
-import { type AnyInput, isTransient, type Send } from './transport.ts'
+import { type AnyInput, isInProgress, isTransient, type Send } from './transport.ts'
 import { pauseOf, reasonOf, wait } from './wait.ts'
 
 /** Consecutive failures after which a stream is given up: about two minutes. */
@@ -68,7 +68,9 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
       }
     } catch (error) {
       if (signal?.aborted) throw reasonOf(signal)
-      if (error instanceof ServiceError && !isTransient(error)) throw error // F3
+      const isRepeated = failures > 1
+      if (error instanceof ServiceError && !isTransient(error) && !(isRepeated && isInProgress(error)))
+        throw error // F3
       if (failures > MAX_FAILURES) throw error
     } finally {
       connection.abort() // the reader may have left in the middle

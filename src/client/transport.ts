@@ -34,6 +34,17 @@ const UNKNOWN_OUTCOME: readonly number[] = [0, 502, 504]
 export const isTransient = ({ status }: ServiceError): boolean =>
   REFUSED_FOR_NOW.includes(status) || UNKNOWN_OUTCOME.includes(status)
 
+/** Whether the request may have been executed, or may be in progress. */
+export const isUncertain = (error: ServiceError): boolean =>
+  error.status === 503 || UNKNOWN_OUTCOME.includes(error.status) || isInProgress(error)
+
+/**
+ * Whether an earlier attempt with the same key may be in progress. The service takes some seconds to notice that the node of
+ * that attempt died. Without an earlier attempt, it is the conflict with another request.
+ */
+export const isInProgress = ({ code, retryAfter }: ServiceError): boolean =>
+  code === 'conflict' && retryAfter !== null
+
 export const openTransport = (options: ClientOptions): Send => {
   const base = baseOf(options.url)
   const { retries = DEFAULT_RETRIES } = options
@@ -41,13 +52,17 @@ export const openTransport = (options: ClientOptions): Send => {
     const [method = '', template = ''] = operation.split(' ')
     const target = base + pathOf(template, input.path ?? {}) + queryOf(input.query ?? {})
     const sent = method === 'POST' && retries > 0 ? keyed(options, input) : input
+    let wasUncertain = false
     for (let failures = 0; ;) {
       try {
         return await attempt(options, method, target, sent)
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
         const isSafe = REFUSED_FOR_NOW.includes(error.status) || isRepeatable(method, input)
-        if (!isTransient(error) || !isSafe || failures === retries) throw error
+        const isWaiting = wasUncertain && method === 'POST' && isInProgress(error)
+        if (!(isTransient(error) && isSafe) && !isWaiting) throw error
+        if (failures === retries) throw error
+        wasUncertain ||= isUncertain(error)
         failures++
         await wait(pauseOf(failures, error.retryAfter), input.signal)
       }

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { createClient } from '../../src/client/index.ts'
+import { createClient, ServiceError } from '../../src/client/index.ts'
 import { suite } from '../support/suite.ts'
 
 /** The keys of the requests of `work`, whose first attempt is refused. */
@@ -42,3 +42,65 @@ repeats('needs no key if it is no POST', async () => {
 })
 
 repeats.run()
+
+const lost = () => {
+  throw new TypeError('fetch failed')
+}
+const replyOf = (status: number, code: string, headers: Record<string, string> = {}) =>
+  Response.json({ error: { code, message: code } }, { status, headers })
+const inProgress = () => replyOf(409, 'conflict', { 'retry-after': '0' })
+const stored = () => Response.json({ data: { event_id: 'e' } }, { status: 201 })
+
+/** A client whose requests get these replies in turn, and the keys of its requests. */
+const clientOf = (...replies: readonly (() => Response)[]) => {
+  const keys: (string | null)[] = []
+  const fetch = async (_: unknown, init?: RequestInit) => {
+    const reply = replies[keys.push(new Headers(init?.headers).get('idempotency-key')) - 1]
+    if (!reply) throw new Error(`Expected ${replies.length} requests`)
+    return reply()
+  }
+  return { client: createClient({ url: 'http://localhost:1', token: 'k', fetch }), keys }
+}
+
+const refusal = async (promise: Promise<unknown>): Promise<string> => {
+  const error: unknown = await promise.catch((thrown: unknown) => thrown)
+  assert.instance(error, ServiceError)
+  return (error as ServiceError).code
+}
+
+const lostReplies = suite('a request whose first reply is lost')
+
+for (const [what, first] of [
+  ['without a reply', lost],
+  ['with 502', () => new Response('', { status: 502 })],
+  ['with 503', () => replyOf(503, 'unavailable', { 'retry-after': '0' })],
+] as const)
+  lostReplies(`is repeated while its node counts as working on it, if it ended ${what}`, async () => {
+    const { client, keys } = clientOf(first, inProgress, inProgress, stored)
+    assert.is((await client.send('order')).event_id, 'e')
+    assert.equal([keys.length, new Set(keys).size], [4, 1])
+  })
+
+lostReplies('is not repeated after another conflict', async () => {
+  const { client, keys } = clientOf(lost, () => replyOf(409, 'conflict'))
+  assert.is(await refusal(client.send('order')), 'conflict')
+  assert.is(keys.length, 2)
+})
+
+lostReplies('is not repeated after a conflict with the request of another caller', async () => {
+  const { client, keys } = clientOf(inProgress)
+  assert.is(await refusal(client.send('order', {}, { idempotencyKey: 'mine' })), 'conflict')
+  assert.is(keys.length, 1)
+})
+
+lostReplies('continues as a stream, although all attempts of its first round were lost', async () => {
+  const { client, keys } = clientOf(
+    ...Array.from({ length: 5 }, () => lost),
+    inProgress,
+    () => replyOf(400, 'bad_request'), // proves that it was sent again
+  )
+  assert.is(await refusal(client.sendAndFollow('order')[Symbol.asyncIterator]().next()), 'bad_request')
+  assert.equal([keys.length, new Set(keys).size], [7, 1])
+})
+
+lostReplies.run()
