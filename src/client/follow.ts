@@ -1,4 +1,4 @@
-import { ServiceError } from './errors.ts'
+import { PathError, ServiceError } from './errors.ts'
 import { type Message, messagesOf } from './serverSentEvents.ts'
 import { type AnyInput, isInProgress, isTransient, type Send } from './transport.ts'
 import { pauseOf, reasonOf, wait } from './wait.ts'
@@ -8,6 +8,9 @@ const MAX_FAILURES = 16
 
 /** A stream is silent for this long only if its connection is dead: the service sends a comment every 15 s. */
 const SILENCE_MS = 45_000
+
+/** The longest time until a reply begins: longer than the attempts of one request, with their pauses. */
+const REPLY_MS = 90_000
 
 /** A server-sent event with its data parsed. */
 export interface ParsedEvent {
@@ -31,7 +34,7 @@ interface Followed {
  * Yields the events of a stream, across connections.
  * F1: the position is that of the last event that was yielded, so no event is lost or repeated.
  * F2: it ends when the service says that the stream is completed; any other end continues at the position.
- * F3: a refusal that no repetition changes, such as 404, is thrown.
+ * F3: an error that no repetition changes, such as 404, is thrown.
  */
 export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEvent, void, undefined> {
   const { send, resume } = followed
@@ -41,6 +44,7 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
   for (let failures = 0; ;) {
     const connection = new AbortController()
     failures++ // until an event or a heartbeat arrives: also a reply that ends before them is a failure
+    const timer = limitOf(connection, REPLY_MS)
     try {
       const response = await send(operation, {
         ...input,
@@ -48,6 +52,7 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
         headers: { accept: 'text/event-stream', ...input.headers },
         signal: signal ? AbortSignal.any([signal, connection.signal]) : connection.signal,
       })
+      clearTimeout(timer)
       followed.onOpen?.()
       // Without it, what happens between two connections would be lost to a reader that began at the end.
       if (!resume || hasBegun) from = response.headers.get('stream-position') ?? from
@@ -68,11 +73,13 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
       }
     } catch (error) {
       if (signal?.aborted) throw reasonOf(signal)
+      if (error instanceof PathError) throw error // F3
       const isRepeated = failures > 1
       if (error instanceof ServiceError && !isTransient(error) && !(isRepeated && isInProgress(error)))
         throw error // F3
       if (failures > MAX_FAILURES) throw error
     } finally {
+      clearTimeout(timer)
       connection.abort() // the reader may have left in the middle
     }
     if (failures > MAX_FAILURES) throw unexpected('replies that end before an event or a heartbeat')
@@ -94,6 +101,9 @@ const parsedOf = ({ id, event, data }: Message): ParsedEvent => ({
   data: JSON.parse(data) as unknown,
 })
 
+const limitOf = (connection: AbortController, ms: number): ReturnType<typeof setTimeout> =>
+  setTimeout(() => connection.abort(new Error('The connection is silent')), ms)
+
 /** Ends a connection on which nothing arrives: a machine that was suspended never learns that it is closed. */
 async function* alive(
   body: ReadableStream<Uint8Array>,
@@ -103,7 +113,7 @@ async function* alive(
   let timer: ReturnType<typeof setTimeout> | undefined
   try {
     for (;;) {
-      timer = setTimeout(() => connection.abort(new Error('The connection is silent')), SILENCE_MS)
+      timer = limitOf(connection, SILENCE_MS)
       const { done, value } = await reader.read()
       clearTimeout(timer)
       if (done) return

@@ -1,4 +1,7 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
+import { PathError } from '../../src/client/errors.ts'
 import { createClient, ServiceError } from '../../src/client/index.ts'
 import { newId } from '../../src/ids.ts'
 import { suite } from '../support/suite.ts'
@@ -9,6 +12,8 @@ const streams = suite<{ pauses: number[] }>('following a stream whose replies en
 
 /** The longest pause between two attempts, milliseconds. */
 const LONGEST_MS = 10_000
+/** The longest time until a reply begins, milliseconds. */
+const REPLY_MS = 90_000
 
 /** Pauses end at once, and are noted. Longer timers are time limits. */
 streams.before.each((context) => {
@@ -77,6 +82,41 @@ streams('continues for as long as heartbeats arrive', async () => {
     (error: unknown) => error,
   )
   assert.is((failure as Error).message, 'enough')
+})
+
+streams('rejects at once for an id that no path can contain', async ({ pauses }) => {
+  const seen = { requests: 0 }
+  const failure = await Array.fromAsync(clientOf(() => '', seen).follow('')).catch((error: unknown) => error)
+  assert.instance(failure, PathError)
+  assert.equal([seen.requests, pauses], [0, []])
+})
+
+streams('asks again when a server never begins its reply', async () => {
+  let limits = 0
+  let expire = () => {}
+  globalThis.setTimeout = ((work: (...given: unknown[]) => void, ms: number, ...rest: unknown[]) => {
+    if (ms !== REPLY_MS) return realTimeout(work, ms, ...rest) // `fetch` has time limits too
+    limits++
+    expire = work
+    return realTimeout(() => {}, 0)
+  }) as typeof setTimeout
+  let requests = 0
+  const stop = new AbortController()
+  const server = createServer(() => {
+    if (++requests === 3) stop.abort(new Error('enough'))
+    else expire() // the time limit of the request that never gets a reply
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const reading = createClient({ url, token: 'token' }).follow(newId(), { signal: stop.signal })
+    const failure = await Array.fromAsync(reading).catch((error: unknown) => error)
+    assert.is((failure as Error).message, 'enough')
+    assert.is(limits, 3)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
 })
 
 streams.run()
