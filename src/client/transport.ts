@@ -58,6 +58,9 @@ export const openTransport = (options: ClientOptions): Send => {
         return await attempt(options, method, target, sent)
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
+        // An earlier attempt has deleted it.
+        if (wasUncertain && method === 'DELETE' && error.code === 'not_found')
+          return new Response(null, { status: 204 })
         const isSafe = REFUSED_FOR_NOW.includes(error.status) || isRepeatable(method, input)
         const isWaiting = wasUncertain && method === 'POST' && isInProgress(error)
         if (!(isTransient(error) && isSafe) && !isWaiting) throw error

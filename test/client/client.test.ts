@@ -150,6 +150,24 @@ test('stores, reads and deletes files by path', async ({ client }) => {
   assert.is((await client.files.get('notes/empty')).content.length, 0)
 })
 
+test('deletes a file although the first reply is lost', async ({ client, server }) => {
+  await client.files.put('lost', 'text')
+  let deletions = 0
+  const overBadConnection = createClient({
+    url: server.url,
+    token: server.api.key,
+    fetch: async (target, init) => {
+      const reply = await fetch(target, init)
+      if (init?.method !== 'DELETE' || ++deletions > 1) return reply
+      await reply.body?.cancel()
+      throw new TypeError('fetch failed')
+    },
+  })
+  await overBadConnection.files.delete('lost')
+  assert.is(deletions, 2)
+  assert.is((await refusal(client.files.stat('lost'))).code, 'not_found')
+})
+
 test('sends large content in parts, with its progress', async ({ client }) => {
   const content = new Uint8Array(17 << 20).map((_, at) => at * 31)
   const sent: number[] = []

@@ -103,4 +103,25 @@ lostReplies('continues as a stream, although all attempts of its first round wer
   assert.equal([keys.length, new Set(keys).size], [7, 1])
 })
 
+const DELETE = 'DELETE /v1/files/{file_id}'
+const file = { path: { file_id: 'f' } }
+const absent = () => replyOf(404, 'not_found')
+
+lostReplies('has succeeded if it is a DELETE that finds nothing more', async () => {
+  const { client, keys } = clientOf(lost, absent)
+  assert.is(await client.request(DELETE, file), undefined)
+  assert.is(keys.length, 2)
+})
+
+lostReplies('is refused if it is a DELETE that was never executed and finds nothing', async () => {
+  const refused = () => replyOf(429, 'rate_limit_exceeded', { 'retry-after': '0' })
+  for (const replies of [[absent], [refused, absent]])
+    assert.is(await refusal(clientOf(...replies).client.request(DELETE, file)), 'not_found')
+})
+
+lostReplies('is refused if it reads something that is absent', async () => {
+  const { client } = clientOf(lost, absent)
+  assert.is(await refusal(client.request('GET /v1/runs/{run_id}', { path: { run_id: 'r' } })), 'not_found')
+})
+
 lostReplies.run()
