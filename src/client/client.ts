@@ -68,7 +68,11 @@ export interface FollowEnvOptions extends RequestOptions {
    * name begins.
    */
   readonly from?: string
-  /** The service stores the position under this name. Clients with the same name share the events, at least once each. */
+  /**
+   * The service stores the position under this name, and clients with the same name share the events. What was written to an
+   * open connection for half a second counts as delivered, whether or not your code has handled it. A handler that must not
+   * miss an event follows without a name, `from` the id of the last event that it handled.
+   */
   readonly consumer?: string
   /** Called each time the connection is established. */
   readonly onOpen?: () => void

@@ -157,9 +157,10 @@ export const streamRoutes = [
     summary: 'Follow all activity of the environment',
     description:
       'The stream ends after five minutes; reconnect with the last `id`. With `consumer`, the server stores the ' +
-      'position; `from` is where a new name begins. Clients of the same consumer share the events, and each event is ' +
-      'delivered at least once. A plan limits the names of consumers and the streams that are open at a time. A consumer ' +
-      'that no client used for 30 days is forgotten with its position.',
+      'position; `from` is where a new name begins. Clients of the same consumer share the events. An event counts as ' +
+      'delivered when its connection is open half a second after the write, whether or not the client has handled it. ' +
+      'A plan limits the names of consumers and the streams that are open at a time. A consumer that no client used ' +
+      'for 30 days is forgotten with its position.',
     tag,
     needs: { type: 'env', action: 'read' },
     takesSession: true,
