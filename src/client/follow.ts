@@ -42,9 +42,12 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
   let { operation, input, from } = followed
   let hasBegun = false
   for (let failures = 0; ;) {
+    if (signal?.aborted) throw reasonOf(signal)
     const connection = new AbortController()
     failures++ // until an event or a heartbeat arrives: also a reply that ends before them is a failure
     const timer = limitOf(connection, REPLY_MS)
+    const stop = (): void => clearTimeout(timer) // the service may not answer to the end of a request either
+    signal?.addEventListener('abort', stop)
     try {
       const response = await send(operation, {
         ...input,
@@ -79,7 +82,8 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
         throw error // F3
       if (failures > MAX_FAILURES) throw error
     } finally {
-      clearTimeout(timer)
+      signal?.removeEventListener('abort', stop)
+      stop()
       connection.abort() // the reader may have left in the middle
     }
     if (failures > MAX_FAILURES) throw unexpected('replies that end before an event or a heartbeat')
