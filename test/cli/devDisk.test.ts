@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { readInstance } from '../../src/cli/instance.ts'
+import type { Instance } from '../../src/cli/instance.ts'
 import { hasBubblewrap, insideOf, mounting, pidInside } from '../support/bubblewrap.ts'
 import { call } from '../support/build.ts'
 import { cli } from '../support/cli.ts'
@@ -37,10 +37,10 @@ const stop = ({ process: { pid }, ended }: RunningDev) => {
   return ended
 }
 
+/** Reads the announcement itself: SQLite follows `/proc/PID/root` to the folder outside, so the lock cannot be seen from here. */
 const apiOf = (folder: string) => {
-  const instance = readInstance(folder)
-  assert.ok(instance)
-  return openApi(instance.url, instance.key)
+  const { url, key } = JSON.parse(readFileSync(join(folder, '.svc/dev.json'), 'utf8')) as Instance
+  return openApi(url, key)
 }
 
 const full = suite('svc dev on a full disk', { timeoutMs: 120_000 })
