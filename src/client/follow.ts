@@ -55,7 +55,7 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
         headers: { accept: 'text/event-stream', ...input.headers },
         signal: signal ? AbortSignal.any([signal, connection.signal]) : connection.signal,
       })
-      clearTimeout(timer)
+      stop()
       followed.onOpen?.()
       // Without it, what happens between two connections would be lost to a reader that began at the end.
       if (!resume || hasBegun) from = response.headers.get('stream-position') ?? from

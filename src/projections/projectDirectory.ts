@@ -7,7 +7,7 @@ import type { DirectoryBuild, DirectoryProject } from './directoryProject.ts'
 import { functionIn } from './functionIndex.ts'
 import { LiveBuilds } from './liveBuilds.ts'
 import { pausesAfter } from './pauses.ts'
-import { type Deployed, type Wiring, wiringOf } from './wiring.ts'
+import { type Deployed, type Wiring, wiringOf, partsOfRef } from './wiring.ts'
 
 type FunctionsOf = { readonly functions?: readonly FunctionSpec[]; readonly functions_ref?: PayloadRef }
 
@@ -131,9 +131,7 @@ export class ProjectDirectory {
   }
 
   functionAt(env_id: string, ref: string, project_id?: string): Deployed | undefined {
-    const slash = ref.lastIndexOf('/')
-    const ns = ref.slice(0, slash)
-    const name = ref.slice(slash + 1)
+    const { ns, name } = partsOfRef(ref)
     const named = project_id === undefined ? undefined : this.#projects.get(project_id)
     const projects = project_id === undefined ? this.#projects.values() : named ? [named] : []
     for (const project of projects) {

@@ -10,6 +10,12 @@ export interface Deployed {
   readonly fn: FunctionSpec
 }
 
+/** The namespace and the name of the function that a reference `ns/var` means. */
+export const partsOfRef = (ref: string): { readonly ns: string; readonly name: string } => {
+  const slash = ref.lastIndexOf('/')
+  return { ns: ref.slice(0, slash), name: ref.slice(slash + 1) }
+}
+
 /** The deployed functions of one environment, by their triggers. */
 export interface Wiring {
   readonly handlers: ReadonlyMap<string, readonly Deployed[]>

@@ -32,7 +32,22 @@ const REQUEST = [
   'auth',
 ]
 /** Other names of the same fields. */
-const ALIASES = ['original-url', 'body-raw', 'body-bytes']
+const ALIASES: Readonly<Record<string, string>> = {
+  'original-url': 'originalUrl',
+  'body-raw': 'bodyRaw',
+  'body-bytes': 'bodyBytes',
+}
+
+/** The fields of a request, each by its name in camelCase. */
+const camelCased = (given: Fields): Fields => {
+  const named: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(given)) {
+    const name = ALIASES[key] ?? key
+    if (Object.hasOwn(named, name)) throw new TypeError(`request: expected one name of ${name}, got two`)
+    named[name] = value
+  }
+  return named
+}
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -96,19 +111,18 @@ const requestOf = (
   { method, service, path }: NonNullable<FunctionSpec['webhook']>,
   given: Fields,
 ): WebhookRequest => {
-  demandKeys('request', given, [...REQUEST, ...ALIASES])
-  const { body, headers = {}, ...others } = given
-  const { bodyRaw, 'body-raw': raw = bodyRaw, bodyBytes, 'body-bytes': bytes = bodyBytes, ...named } = others
-  const { originalUrl, 'original-url': original = originalUrl, ...rest } = named
+  const fields = camelCased(given)
+  demandKeys('request', fields, REQUEST)
+  const { body, bodyRaw, bodyBytes, originalUrl, headers = {}, ...rest } = fields
   if (!isFields(headers)) throw new TypeError(`request.headers: expected an object, got ${typeof headers}`)
-  if ([body, raw, bytes].filter((each) => each !== undefined).length > 1)
+  if ([body, bodyRaw, bodyBytes].filter((each) => each !== undefined).length > 1)
     throw new TypeError('request: expected one of body, bodyRaw and bodyBytes, got several')
   if (rest['method'] !== undefined && !METHODS.includes(String(rest['method'])))
     throw new TypeError(
       `request.method: expected a method of HTTP, got ${String(rest['method']).slice(0, 80)}`,
     )
   const isJson = body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)
-  const lowered = Object.fromEntries(
+  const named = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]),
   )
   return {
@@ -116,9 +130,9 @@ const requestOf = (
     url: `/webhook/${service}${isFields(rest['params']) ? withParameters(path, rest['params'] as Record<string, string>) : path}`,
     query: {},
     ...(jsonOf('request', rest) as object),
-    headers: { ...(isJson && { 'content-type': 'application/json' }), ...lowered },
-    ...(original !== undefined && { 'original-url': String(original) }),
-    ...bodyFields(raw ?? bytes ?? (isJson ? JSON.stringify(jsonOf('request.body', body)) : body)),
+    headers: { ...(isJson && { 'content-type': 'application/json' }), ...named },
+    ...(originalUrl !== undefined && { 'original-url': String(originalUrl) }),
+    ...bodyFields(bodyRaw ?? bodyBytes ?? (isJson ? JSON.stringify(jsonOf('request.body', body)) : body)),
   }
 }
 

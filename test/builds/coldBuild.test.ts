@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { openRuntime } from '../../src/builds/openRuntime.ts'
 import { newId } from '../../src/ids.ts'
 import type { LaneRef } from '../../src/ports/runtime.ts'
-import { buildBlobs, resultOf } from '../sandbox/harness.ts'
+import { buildBlobs, resultOf, runInfo } from '../sandbox/harness.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -40,16 +40,7 @@ cold('takes one turn for all lanes of its runs, so that others are inspected mea
   const runs = ['A', 'B', 'C'].map((key) =>
     runtime.invoke({
       build: { ...build, rights: { context: [key] } },
-      run: {
-        run_id: newId(),
-        stream_id: newId(),
-        run_type: 'call',
-        attempt: 1,
-        event_id: null,
-        origin_run_id: null,
-        project_id: build.project_id,
-        project_name: 'test',
-      },
+      run: runInfo(),
       target: { ns: 'm', var: 'f' },
       loadInput: () => Promise.resolve({ kind: 'args', args: [] }),
       timeoutMs: 60_000,

@@ -152,7 +152,8 @@ const targetOf = (ref: string): Invocation['target'] => {
   return { ns, var: name }
 }
 
-const runInfo = (): RunInfo => ({
+/** What a function learns of its run. */
+export const runInfo = (): RunInfo => ({
   run_id: newId(),
   stream_id: newId(),
   run_type: 'call',

@@ -168,6 +168,10 @@ tests('wrong input is refused with the field', async () => {
       () => testRun().run(hook, { body: 1, bodyRaw: '1' }),
       'request: expected one of body, bodyRaw and bodyBytes, got several',
     ],
+    [
+      () => testRun().run(hook, { bodyRaw: '1', 'body-raw': '2' }),
+      'request: expected one name of bodyRaw, got two',
+    ],
     [() => testRun().run(hook, { method: 'FETCH' }), 'request.method: expected a method of HTTP, got FETCH'],
   ] as const)
     assert.ok(

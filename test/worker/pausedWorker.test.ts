@@ -9,6 +9,7 @@ import { openNode } from '../support/openNode.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { deployBuild, openWorker, wanted, wantedCall } from './openWorker.ts'
+import { withLateLoss } from './withLateLoss.ts'
 
 const paused = suite('a worker that was paused')
 
@@ -22,14 +23,10 @@ const openPaused = async (begins: boolean, functions: FunctionSpec[] = []) => {
   const ids: string[] = []
   const heard = Promise.withResolvers<void>()
   let isPaused = false
-  const store = forwarding(node.store, {
-    async *subscribe(options) {
-      for await (const batch of node.store.subscribe(options)) {
-        if (isPaused && options.types?.includes('WorkerLost')) await heard.promise
-        yield batch
-      }
-    },
-  })
+  const store = forwarding(
+    node.store,
+    withLateLoss(node.store, heard.promise, () => isPaused),
+  )
   const options = { begins, onIdentity: (worker_id: string) => void ids.push(worker_id) }
   const { worker, held, invocations } = openWorker(node, options, store)
   await worker.start()

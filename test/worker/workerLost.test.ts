@@ -13,6 +13,7 @@ import { cause, type Node, openNode } from '../support/openNode.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { deployBuild, openWorker, wanted, wantedCall } from './openWorker.ts'
+import { withLateLoss } from './withLateLoss.ts'
 
 const lost = suite('a worker that was given up though it lives')
 
@@ -280,12 +281,7 @@ const openDeaf = async (node: Node) => {
   const [heard, delivered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let isCutOff = false
   const store = forwarding(node.store, {
-    async *subscribe(options) {
-      for await (const batch of node.store.subscribe(options)) {
-        if (isCutOff && options.types?.includes('WorkerLost')) await heard.promise
-        yield batch
-      }
-    },
+    ...withLateLoss(node.store, heard.promise, () => isCutOff),
     async *consume(...args) {
       for await (const delivery of node.store.consume(...args)) {
         if (isCutOff) await delivered.promise

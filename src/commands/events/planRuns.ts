@@ -3,7 +3,7 @@ import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
 import type { EventOf } from '../../events/index.ts'
 import type { RunPlan } from '../../events/run.ts'
 import type { Directory } from '../../projections/directory.ts'
-import type { Deployed } from '../../projections/wiring.ts'
+import { type Deployed, partsOfRef } from '../../projections/wiring.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 
 type Published = Pick<
@@ -132,8 +132,8 @@ export const runIdOf = (event_id: string, { project, fn }: Pick<Deployed, 'proje
 
 /** The same for the reference `ns/var` in a project. `publishCall` returns it before the run is planned. */
 export const calledRunIdOf = (event_id: string, project_id: string, ref: string): string => {
-  const slash = ref.lastIndexOf('/')
-  return derivedIdBeside(event_id, project_id, ref.slice(0, slash), ref.slice(slash + 1))
+  const { ns, name } = partsOfRef(ref)
+  return derivedIdBeside(event_id, project_id, ns, name)
 }
 
 /** The part of a plan that names the code to run. */

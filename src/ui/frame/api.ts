@@ -90,7 +90,7 @@ export const isUnanswered = (error: unknown): boolean =>
 /**
  * Whether the service has refused a request for good, so that a repetition needs another key: the service repeats the refusal that
  * it has stored with the key, although its reason may be gone. After anything else, the request may have been executed, or may be
- * in progress: `Retry-After` tells that refusal from a conflict with something that exists.
+ * in progress: that refusal has `Retry-After`, and a conflict with something that exists has not.
  */
 export const isFinalRefusal = (error: unknown): boolean =>
   error instanceof ServiceError &&
