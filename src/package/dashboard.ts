@@ -73,7 +73,7 @@ const bundleDashboard = async (src: string): Promise<Dashboard> => {
   )
 }
 
-/** The shell of every page. Its policy allows no inline code. */
+/** The shell of every page, with what is shown until its script runs. Its policy allows no inline code. */
 const pageOf = (script: string, styles: readonly string[]): string => `<!doctype html>
 <html lang="en">
   <head>
@@ -85,7 +85,7 @@ const pageOf = (script: string, styles: readonly string[]): string => `<!doctype
 ${styles.map((name) => `    <link rel="stylesheet" href="/ui/assets/${name}" />\n`).join('')}    <script type="module" src="/ui/assets/${script}"></script>
   </head>
   <body>
-    <div id="app"></div>
+    <p>Loading… If this remains, reload the page: after an upgrade, its files have other names.</p>
     <noscript>The dashboard needs JavaScript.</noscript>
   </body>
 </html>

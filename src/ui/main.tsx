@@ -11,4 +11,5 @@ applyTheme()
 keepFocus()
 followLinks()
 void openSession()
+document.body.replaceChildren() // what the page shows until this script runs
 render(<App />, document.body)

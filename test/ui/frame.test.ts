@@ -182,6 +182,26 @@ story('a list appears also where replies take longer than the updates', async ({
   }
 })
 
+story('the link to skip the navigation moves the focus to the page', async ({ chromium, server }) => {
+  const { page } = await openDashboard(chromium, server, { path: '/files' })
+  await page.getByRole('heading', { name: 'Files', level: 1 }).waitFor()
+  await page.getByRole('link', { name: 'Skip to the page' }).focus()
+  await page.keyboard.press('Enter')
+  await until(() => page.getByRole('main').evaluate((own) => own.matches(':focus')))
+  await page.getByRole('heading', { name: 'Files', level: 1 }).waitFor()
+})
+
+story('a page whose script is not served says what helps', async ({ chromium, server }) => {
+  const { page } = await chromium.open('about:blank')
+  await page.route('**/ui/assets/main-*', (route) => route.fulfill({ status: 404 }))
+  await page.goto(`${server.url}/ui/files`)
+  await page.getByText('reload the page').waitFor()
+  await page.unroute('**/ui/assets/main-*')
+  await page.reload()
+  await page.getByRole('heading', { name: 'Sign in to svc' }).waitFor()
+  assert.is(await page.getByText('reload the page').count(), 0)
+})
+
 story('a wrong address shows its page', async ({ chromium, server }) => {
   const { page, go } = await openDashboard(chromium, server)
   for (const address of [

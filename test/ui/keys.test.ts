@@ -59,6 +59,15 @@ story(
     await theirs.goto(`${server.url}/ui/files`)
     await theirs.getByRole('heading', { name: 'Sign in to svc' }).waitFor()
 
+    const methods: string[] = []
+    page.on('request', (request) => methods.push(request.method()))
+    await row.focus()
+    await page.keyboard.press('Enter')
+    await row.getByRole('button', { name: 'Rotate' }).click()
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    assert.not.ok(methods.includes('PATCH'), 'expected that Enter on a row changes nothing')
+
     await row.getByRole('button', { name: 'Enable' }).click()
     await row.getByText('Enabled', { exact: true }).waitFor()
     await row.getByRole('button', { name: 'Rotate' }).click()
@@ -142,6 +151,35 @@ story('all service keys are revoked together after a question', async ({ chromiu
   for (const token of tokens) assert.is((await openApi(server.url, token).send('GET', '/env')).status, 401)
   assert.equal(errors, [])
 })
+
+story(
+  'a token is shown also if the reader leaves the page before the reply',
+  async ({ chromium, server }) => {
+    const { page } = await openDashboard(chromium, server, { path: '/keys' })
+    const reply = Promise.withResolvers<void>()
+    await page.route('**/v1/service-keys', async (route) => {
+      if (route.request().method() === 'POST') await reply.promise
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Create service key' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('late')
+    await dialog.getByLabel('event create').check()
+    await dialog.getByLabel('API key').fill(server.api.key)
+    await dialog.getByRole('button', { name: 'Create service key' }).click()
+    await dialog.getByRole('button', { name: 'Back' }).click()
+    await page.getByRole('link', { name: 'Runs' }).click()
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor()
+    reply.resolve()
+
+    const shown = page.getByRole('dialog', { name: 'Service key late' })
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })") // as over plain HTTP
+    await shown.getByRole('button', { name: 'Copy the token' }).click()
+    await shown.getByRole('status').getByText('Select the text instead.').waitFor()
+    const late = openApi(server.url, await tokenShown(page))
+    assert.is((await late.send('POST', '/events', { body: { type: 'order:paid', data: {} } })).status, 201)
+  },
+)
 
 story('revoking all sessions signs the dashboard out', async ({ chromium, server }) => {
   const { token } = await server.api.post<{ token: string }>('/sessions', {

@@ -98,6 +98,25 @@ story('a customer is created with an environment and a key, and their plan is ch
   assert.is(await page.getByRole('row').count(), 2)
 })
 
+story('a change of an organization keeps what another operator has changed meanwhile', async (context) => {
+  const { chromium, server } = context
+  const token = operatorTokenOf(server)
+  const operator = openApi(`${server.url}/operator`, token)
+  await operator.post(`${server.url}/operator/orgs`, { slug: 'kept', name: 'Kept', plan: 'free' })
+  const { page } = await openDashboard(chromium, server, { token, path: '/operator' })
+  const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'kept' }) })
+  await row.getByRole('button', { name: 'Change' }).click()
+  const dialog = page.getByRole('dialog')
+  await operator.patch(`${server.url}/operator/orgs/kept`, { plan: 'scale' })
+  await dialog.getByLabel('Name').fill('Renamed')
+  await dialog.getByRole('button', { name: 'Change' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const { name, plan } = await operator.get<{ name: string; plan: string }>(
+    `${server.url}/operator/orgs/kept`,
+  )
+  assert.equal([name, plan], ['Renamed', 'scale'])
+})
+
 story('an API key, its environment and its organization are deleted', async ({ chromium, server }) => {
   const operatorToken = operatorTokenOf(server)
   const own = openApi(server.url, operatorToken)

@@ -78,6 +78,19 @@ story(
   },
 )
 
+story('a credential that may only replace a file can upload it', async (context) => {
+  const { chromium, server } = context
+  await server.api.send('PUT', '/files/upload/replaced.txt', { body: Buffer.from('a') })
+  const { token } = await openKey(context, { 'file:*': ['read', 'update'], 'env:*': ['read'] })
+  const { page } = await openDashboard(chromium, server, { token, path: '/files' })
+  await page.getByRole('button', { name: 'Upload' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Upload' })
+  const file = { name: 'replaced.txt', mimeType: 'text/plain', buffer: Buffer.from('other') }
+  await dialog.getByLabel('File').setInputFiles(file)
+  await dialog.getByRole('button', { name: 'Upload' }).click()
+  await page.getByRole('row', { name: /^replaced\.txt 5 bytes/ }).waitFor()
+})
+
 story('a permission that is added while a page is open is used without a reload', async (context) => {
   const { chromium, server } = context
   await server.api.send('PUT', '/files/upload/kept.txt', { body: Buffer.from('a') })

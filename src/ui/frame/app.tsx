@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks'
+import { IssuedToken } from '../pages/keys/issuedToken.tsx'
 import { pages } from '../pages.ts'
 import { Dialogs } from '../parts/dialog.tsx'
 import { Lacking } from '../parts/lacking.tsx'
@@ -48,6 +49,7 @@ export const App = () => {
       <Notices />
       <TicketQuestion />
       <Shortcuts />
+      <IssuedToken />
       <Dialogs />
       <SignInAgain />
     </div>

@@ -39,8 +39,8 @@ const moveRow = (step: 1 | -1): void => {
   all[Math.max(0, Math.min(next, all.length - 1))]?.focus()
 }
 
-/** Opens the first link of the focused row. */
-const openRow = (row: HTMLElement): void => row.querySelector<HTMLElement>('a, button')?.click()
+/** Opens the first link of the focused row. It presses no button: some act without a question. */
+const openRow = (row: HTMLElement): void => row.querySelector<HTMLElement>('a[href]')?.click()
 
 /** Listens to the shortcuts of all pages; returns what ends it. */
 export const listenToKeys = (): (() => void) => {

@@ -61,8 +61,9 @@ export const followLinks = (): void => {
     const link = event.target instanceof Element ? event.target.closest('a') : null
     const isOther = event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey
     if (!link || isOther || event.defaultPrevented || link.target || link.hasAttribute('download')) return
-    const { origin, pathname, search } = new URL(link.href)
+    const { origin, pathname, search, hash } = new URL(link.href)
     if (origin !== location.origin || !(pathname === BASE || pathname.startsWith(`${BASE}/`))) return
+    if (hash !== '' && pathname === location.pathname && search === location.search) return // a part of this page
     event.preventDefault()
     navigate(pathname + search)
   })

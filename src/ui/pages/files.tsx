@@ -4,7 +4,7 @@ import type { File } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
 import { linkTo, param, query } from '../frame/router.ts'
-import { refusalOf } from '../frame/session.ts'
+import { maySome, refusalOf } from '../frame/session.ts'
 import { Action } from '../parts/action.tsx'
 import { TextField } from '../parts/fields.tsx'
 import { Filters, TextFilter } from '../parts/filters.tsx'
@@ -97,6 +97,9 @@ const FileActions = ({
   </div>
 )
 
+/** The path decides, which the reader has not chosen yet. To replace a file needs `update` only. */
+const mayStore = (): boolean => maySome('file', 'create') || maySome('file', 'update')
+
 const Upload = ({ onDone }: { readonly onDone: () => void }) => {
   const content = useSignal<globalThis.File | null>(null)
   const path = useSignal('')
@@ -107,7 +110,7 @@ const Upload = ({ onDone }: { readonly onDone: () => void }) => {
     <Action
       label="Upload"
       does="Stores a file of this computer. A file with the same path is replaced."
-      refusal={refusalOf('file', 'create')}
+      refusal={mayStore() ? undefined : refusalOf('file', 'create')}
       onOpen={() => {
         content.value = null
         path.value = ''

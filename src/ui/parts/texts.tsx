@@ -1,9 +1,8 @@
-import { signal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
 import { type ComponentChildren, Fragment } from 'preact'
 import { clock } from '../../clock.ts'
 import type { RunStatus } from '../../client/index.ts'
 import { isUnanswered, textOf } from '../frame/api.ts'
-import { reportDone, reportFailed } from '../frame/notices.tsx'
 
 const now = signal(clock.now())
 setInterval(() => (now.value = clock.now()), 10_000)
@@ -74,12 +73,16 @@ export const Name = ({ of }: { readonly of: string }) => (
 /** The end of an id: ids of the same minute begin with the same digits. */
 export const shortId = (id: string): string => `…${id.slice(-8)}`
 
-const copy = async (text: string): Promise<void> => {
+/** Copies a text; resolves with what to report. */
+const copy = async (text: string): Promise<string> => {
+  // TypeScript does not know that plain HTTP has none, except on this machine.
+  const clipboard = navigator.clipboard as Clipboard | undefined
+  if (!clipboard) return 'The browser copies on HTTPS pages only. Select the text instead.'
   try {
-    await navigator.clipboard.writeText(text) // missing on pages over plain HTTP, except on this machine
-    reportDone('Copied')
+    await clipboard.writeText(text)
+    return 'Copied'
   } catch (error) {
-    reportFailed(`The browser refused to copy: ${textOf(error)}. Select the text instead.`)
+    return `The browser refused to copy: ${textOf(error)}. Select the text instead.`
   }
 }
 
@@ -89,17 +92,25 @@ interface CopyProps {
   readonly isSecret?: boolean
 }
 
-/** A button that copies a text. */
-export const Copy = ({ text, label = 'Copy', isSecret = false }: CopyProps) => (
-  <button
-    type="button"
-    class="plain small"
-    title={isSecret ? undefined : `Copies ${text.slice(0, 60)}`}
-    onClick={() => void copy(text)}
-  >
-    {label}
-  </button>
-)
+/** A button that copies a text. It reports beside itself: a dialog covers the notices. */
+export const Copy = ({ text, label = 'Copy', isSecret = false }: CopyProps) => {
+  const outcome = useSignal('')
+  return (
+    <>
+      <button
+        type="button"
+        class="plain small"
+        title={isSecret ? undefined : `Copies ${text.slice(0, 60)}`}
+        onClick={async () => (outcome.value = await copy(text))}
+      >
+        {label}
+      </button>{' '}
+      <span class="hint" role="status">
+        {outcome}
+      </span>
+    </>
+  )
+}
 
 /** Shown until the first reply. */
 export const Loading = () => <p role="status">Loading…</p>

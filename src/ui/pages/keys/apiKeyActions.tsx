@@ -3,7 +3,7 @@ import { ask } from '../../frame/api.ts'
 import { Action } from '../../parts/action.tsx'
 import { Choice } from '../../parts/fields.tsx'
 import type { ApiKey, NewApiKey } from './apiKey.ts'
-import type { Issued } from './issuedToken.tsx'
+import { showToken } from './issuedToken.tsx'
 
 /** Seconds. */
 const OVERLAPS = [
@@ -16,11 +16,10 @@ const OVERLAPS = [
 interface Props {
   readonly of: ApiKey
   readonly onDone: () => void
-  readonly onIssue: (issued: Issued) => void
 }
 
 /** Disables, replaces or deletes an API key. */
-export const ApiKeyActions = ({ of: { api_key_id, name, enabled }, onDone, onIssue }: Props) => {
+export const ApiKeyActions = ({ of: { api_key_id, name, enabled }, onDone }: Props) => {
   const overlap = useSignal<(typeof OVERLAPS)[number][0]>('3600')
   const path = { api_key_id }
   return (
@@ -49,7 +48,7 @@ export const ApiKeyActions = ({ of: { api_key_id, name, enabled }, onDone, onIss
             idempotencyKey,
           })
           onDone()
-          onIssue({ what: `API key ${key.name}`, token: key.token })
+          showToken({ what: `API key ${key.name}`, token: key.token })
           return `Created the successor of the API key ${name}.`
         }}
       >

@@ -13,17 +13,16 @@ import { useFields } from '../../parts/useFields.ts'
 import type { ApiKey, NewApiKey } from './apiKey.ts'
 import { ApiKeyActions } from './apiKeyActions.tsx'
 import { Name } from './fields.tsx'
-import type { Issued } from './issuedToken.tsx'
+import { showToken } from './issuedToken.tsx'
 
 const OFFSET = 'api_keys_offset'
 
 interface Props {
   readonly env_id: string
-  readonly onIssue: (issued: Issued) => void
 }
 
 /** The API keys of an environment, for the operator. */
-export const ApiKeys = ({ env_id, onIssue }: Props) => {
+export const ApiKeys = ({ env_id }: Props) => {
   const offset = offsetOf(OFFSET)
   const keys = useLoaded(
     (signal) =>
@@ -44,13 +43,13 @@ export const ApiKeys = ({ env_id, onIssue }: Props) => {
     { name: 'Permissions', cell: ({ permissions }) => <PermissionList permissions={permissions} /> },
     { name: 'Expires', cell: ({ expires_at }) => (expires_at ? <Time at={expires_at} /> : 'Never') },
     { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
-    { name: 'Actions', cell: (key) => <ApiKeyActions of={key} onDone={keys.reload} onIssue={onIssue} /> },
+    { name: 'Actions', cell: (key) => <ApiKeyActions of={key} onDone={keys.reload} /> },
   ]
   return (
     <section aria-labelledby="api-keys">
       <h2 id="api-keys">API keys of the environment</h2>
       <div class="toolbar">
-        <Create env_id={env_id} onDone={keys.reload} onIssue={onIssue} />
+        <Create env_id={env_id} onDone={keys.reload} />
       </div>
       <List
         of={keys}
@@ -66,7 +65,7 @@ export const ApiKeys = ({ env_id, onIssue }: Props) => {
   )
 }
 
-const Create = ({ env_id, onDone, onIssue }: Props & { readonly onDone: () => void }) => {
+const Create = ({ env_id, onDone }: Props & { readonly onDone: () => void }) => {
   const { name, isFull, grants, begin } = useFields({ name: '', isFull: false, grants: NO_GRANTS })
   return (
     <Action
@@ -80,7 +79,7 @@ const Create = ({ env_id, onDone, onIssue }: Props & { readonly onDone: () => vo
           body: { name: name.value, ...(!isFull.value && { permissions: permissionsOf(grants.value) }) },
         })
         onDone()
-        onIssue({ what: `API key ${key.name}`, token: key.token })
+        showToken({ what: `API key ${key.name}`, token: key.token })
         return `Created the API key ${key.name}.`
       }}
     >

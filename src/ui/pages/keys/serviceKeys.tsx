@@ -13,13 +13,13 @@ import type { Column } from '../../parts/table.tsx'
 import { Empty, Time } from '../../parts/texts.tsx'
 import { useFields } from '../../parts/useFields.ts'
 import { asKey, IssuingKey, Lifetime, Name } from './fields.tsx'
-import type { Issued } from './issuedToken.tsx'
+import { showToken } from './issuedToken.tsx'
 import { RevokeAll } from './revokeAll.tsx'
 
 const OFFSET = 'keys_offset'
 
 /** The service keys that the API key of the session has issued. */
-export const ServiceKeys = ({ onIssue }: { readonly onIssue: (issued: Issued) => void }) => {
+export const ServiceKeys = () => {
   const offset = offsetOf(OFFSET)
   const keys = useLoaded(
     (signal) => api.request('GET /v1/service-keys', { query: { limit: PAGE, offset }, signal }),
@@ -43,7 +43,7 @@ export const ServiceKeys = ({ onIssue }: { readonly onIssue: (issued: Issued) =>
         For partners and other services: they call webhooks and functions, and follow streams.
       </p>
       <div class="toolbar">
-        <Create onDone={keys.reload} onIssue={onIssue} />
+        <Create onDone={keys.reload} />
         <RevokeAll
           what="service key"
           operation="DELETE /v1/service-keys"
@@ -98,13 +98,7 @@ const Revoke = ({
   />
 )
 
-const Create = ({
-  onDone,
-  onIssue,
-}: {
-  readonly onDone: () => void
-  readonly onIssue: (issued: Issued) => void
-}) => {
+const Create = ({ onDone }: { readonly onDone: () => void }) => {
   const { name, description, grants, seconds, issuer, begin } = useFields({
     name: '',
     description: '',
@@ -131,7 +125,7 @@ const Create = ({
         })
         if (isSame()) issuer.value = ''
         onDone()
-        onIssue({ what: `Service key ${key.name}`, token: key.token })
+        showToken({ what: `Service key ${key.name}`, token: key.token })
         return `Created the service key ${key.name}.`
       }}
     >

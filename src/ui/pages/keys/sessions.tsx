@@ -11,7 +11,7 @@ import type { Column } from '../../parts/table.tsx'
 import { Empty, Time } from '../../parts/texts.tsx'
 import { useFields } from '../../parts/useFields.ts'
 import { asKey, IssuingKey, Lifetime } from './fields.tsx'
-import type { Issued } from './issuedToken.tsx'
+import { showToken } from './issuedToken.tsx'
 import { RevokeAll } from './revokeAll.tsx'
 
 const OFFSET = 'sessions_offset'
@@ -21,7 +21,7 @@ const LONGEST_S = 86_400
 const isOwn = ({ session_id }: Session): boolean => session_id === session.value?.session_id
 
 /** The active sessions of the API key. */
-export const Sessions = ({ onIssue }: { readonly onIssue: (issued: Issued) => void }) => {
+export const Sessions = () => {
   const offset = offsetOf(OFFSET)
   const sessions = useLoaded(
     (signal) => api.request('GET /v1/sessions', { query: { limit: PAGE, offset }, signal }),
@@ -50,7 +50,7 @@ export const Sessions = ({ onIssue }: { readonly onIssue: (issued: Issued) => vo
       <h2 id="sessions">Sessions</h2>
       <p class="hint">For browsers, for at most a day. Signing in to the dashboard creates one.</p>
       <div class="toolbar">
-        <Create onDone={sessions.reload} onIssue={onIssue} />
+        <Create onDone={sessions.reload} />
         <RevokeAll
           what="session"
           operation="DELETE /v1/sessions"
@@ -95,13 +95,7 @@ const Revoke = ({ of, onDone }: { readonly of: Session; readonly onDone: () => v
   />
 )
 
-const Create = ({
-  onDone,
-  onIssue,
-}: {
-  readonly onDone: () => void
-  readonly onIssue: (issued: Issued) => void
-}) => {
+const Create = ({ onDone }: { readonly onDone: () => void }) => {
   const { grants, seconds, issuer, begin } = useFields({ grants: NO_GRANTS, seconds: '3600', issuer: '' })
   return (
     <Action
@@ -117,7 +111,7 @@ const Create = ({
         })
         if (isSame()) issuer.value = ''
         onDone()
-        onIssue({ what: 'Session', token: created.token })
+        showToken({ what: 'Session', token: created.token })
         return `Created the session ${created.session_id}.`
       }}
     >

@@ -11,7 +11,6 @@ import type { Column } from '../../parts/table.tsx'
 import { Empty } from '../../parts/texts.tsx'
 import { useFields } from '../../parts/useFields.ts'
 import { ApiKeys } from '../keys/apiKeys.tsx'
-import { type Issued, IssuedToken } from '../keys/issuedToken.tsx'
 
 /** The list of organizations on the same page has another one. */
 const OFFSET = 'envs_offset'
@@ -23,7 +22,6 @@ export const placeOf = () => ({ section: 'organizations', offset: param('offset'
 export const Environments = ({ org }: { readonly org: string }) => {
   const chosen = param('env')
   const offset = offsetOf(OFFSET)
-  const issued = useSignal<Issued | null>(null)
   const envs = useLoaded(
     (signal) =>
       ask<Page<Environment>>('GET /operator/orgs/{org}/envs', {
@@ -64,8 +62,7 @@ export const Environments = ({ org }: { readonly org: string }) => {
           </Empty>
         }
       />
-      {chosen && <ApiKeys env_id={chosen} onIssue={(one) => (issued.value = one)} />}
-      <IssuedToken issued={issued.value} onClose={() => (issued.value = null)} />
+      {chosen && <ApiKeys env_id={chosen} />}
     </section>
   )
 }

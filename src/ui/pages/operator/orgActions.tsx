@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks'
 import { ask } from '../../frame/api.ts'
 import { param, setQuery } from '../../frame/router.ts'
 import { Action } from '../../parts/action.tsx'
@@ -28,20 +29,23 @@ interface Props {
 export const ChangeOrg = ({ of: org, onDone }: Props) => {
   const { name, plan, team_members } = org
   const { begin, ...fields } = useFields({ name, plan, members: String(team_members) })
+  const opened = useRef(org)
   return (
     <Action
       label="Change"
       does={`Changes ${org.slug}. A new plan applies from the next request on.`}
-      onOpen={begin}
+      onOpen={() => {
+        opened.current = org
+        begin()
+      }}
       run={async () => {
-        await ask('PATCH /operator/orgs/{org}', {
-          path: { org: org.slug },
-          body: {
-            name: fields.name.value,
-            plan: fields.plan.value,
-            team_members: Number(fields.members.value),
-          },
+        const body = changesOf(opened.current, {
+          name: fields.name.value,
+          plan: fields.plan.value,
+          team_members: Number(fields.members.value),
         })
+        if (Object.keys(body).length === 0) return `Nothing of ${org.slug} was changed.`
+        await ask('PATCH /operator/orgs/{org}', { path: { org: org.slug }, body })
         onDone()
         return `Changed ${org.slug}.`
       }}
@@ -64,6 +68,14 @@ export const ChangeOrg = ({ of: org, onDone }: Props) => {
     </Action>
   )
 }
+
+type Changeable = Pick<Org, 'name' | 'plan' | 'team_members'>
+
+/** The fields that the reader has changed: another operator may have changed the others meanwhile. */
+const changesOf = (before: Changeable, after: Changeable): Partial<Changeable> =>
+  Object.fromEntries(
+    Object.entries(after).filter(([name, value]) => value !== before[name as keyof Changeable]),
+  )
 
 /** Deletes an organization without environments. */
 export const DeleteOrg = ({ of: { slug }, onDone }: Props) => (
