@@ -294,6 +294,13 @@ past('of an organization, an environment and an API key is known to the operator
   )
   await operator.remove(at(`/orgs/${slug}`))
   assert.equal(await operator.get(at(`/orgs/${slug}?as_of=${then}`)), org, 'after the deletion')
+  const afterwards = await newest()
+  const second = await operator.post(at('/orgs'), { slug, plan: 'pro' })
+  const later = await newest()
+  assert.equal(await operator.get(at(`/orgs/${slug}?as_of=${then}`)), org, 'after another had the slug')
+  assert.is(await asked(`/orgs/${slug}`, afterwards), 404)
+  await operator.remove(at(`/orgs/${slug}`))
+  assert.equal(await operator.get(at(`/orgs/${slug}?as_of=${later}`)), second, 'of the second of the slug')
 })
 
 /** Single resources without past states, with the reason. */

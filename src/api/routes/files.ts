@@ -12,7 +12,7 @@ import { storeFile } from '../../commands/files/storeFile.ts'
 import type { Content } from '../../content/blobContent.ts'
 import { checkedContentType, checkedPath, MAX_PATH_BYTES } from '../../content/fileChecks.ts'
 import type { File as StoredFile } from '../../events/file.ts'
-import { type FileDoc, files } from '../../projections/files.ts'
+import type { FileDoc } from '../../projections/files.ts'
 import { demandSame, isNotModified, isSame, type Range, rangeOf } from '../http/conditions.ts'
 import { sendContent } from '../http/jsonReply.ts'
 import { incoming } from '../http/incoming.ts'
@@ -252,7 +252,7 @@ export const fileRoutes = [
       const { as_of } = ask.query
       if (as_of === undefined) return item(present(await fileOf(ask)))
       const { deps, credential } = ask
-      const file = await (await pastOf(deps, as_of)).resource(files, credential.env_id, ask.params.file_id)
+      const file = await (await pastOf(deps, as_of)).file(credential.env_id, ask.params.file_id)
       if (!file) throw new AppError('not_found', `There was no file ${ask.params.file_id} then`)
       demand(credential.permissions, { type: 'file', actions: ['read'], paths: [file.path] })
       return item(present(file))

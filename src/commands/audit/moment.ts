@@ -83,3 +83,7 @@ export const momentOf = async (field: string, text: string, present: Present): P
 /** Whether a fact was stored at the moment. */
 export const isBy = (moment: Moment, { cursor, at }: Pick<Recorded, 'cursor' | 'at'>): boolean =>
   'position' in moment ? cursor <= moment.position : at <= moment.time
+
+/** Whether neither a fact of the log nor any that follows was stored by the moment: imported facts have earlier times than those before them. */
+export const isBeyond = (moment: Moment, { cursor }: Pick<Recorded, 'cursor'>): boolean =>
+  'position' in moment && cursor > moment.position

@@ -9,13 +9,14 @@ import type { Doc } from '../../ports/readModels.ts'
 import { type ApiKeyDoc, apiKeys } from '../../projections/tenants.ts'
 import { type BuildDoc, builds } from '../../projections/builds.ts'
 import { contextVariables } from '../../projections/contextVariables.ts'
+import { type FileDoc, files } from '../../projections/files.ts'
 import { type ProjectDoc, projects } from '../../projections/projects.ts'
 import type { Projection } from '../../projections/projection.ts'
 import type { CommandDeps } from '../deps.ts'
-import { isBy, type Moment, momentOf } from './moment.ts'
+import { isBeyond, isBy, type Moment, momentOf } from './moment.ts'
 
 export type PastDeps = Pick<CommandDeps, 'store'> & {
-  readonly views: Pick<CommandDeps['views'], 'audit' | 'auditLinks' | 'settled'>
+  readonly views: Pick<CommandDeps['views'], 'audit' | 'auditLinks' | 'files' | 'settled'>
 }
 
 /** Facts and streams that one request folds. Their number bounds its time. */
@@ -138,8 +139,26 @@ export class Past {
       totals: false,
     } as const
     const [first] = (await views.auditLinks.find(query)).items
-    if (!first) return undefined
-    const doc = (await this.fold(projection, [first.stream])).get(id)
+    return first && this.#resourceIn(first.stream, projection, { env_id, id })
+  }
+
+  /** The file with this id. The audit forgets what a function wrote, with its run; the file itself names its stream. */
+  async file(env_id: string, id: string): Promise<FileDoc | undefined> {
+    const linked = await this.resource(files, env_id, id)
+    if (linked) return linked
+    const { views } = this.#deps
+    await views.settled('files')
+    const present = await views.files.get(id)
+    if (!present) return undefined
+    return this.#resourceIn(streamOf.file(present.env_id, present.path), files, { env_id, id })
+  }
+
+  async #resourceIn<D extends Doc & { readonly env_id: string }>(
+    stream: string,
+    projection: Projection<D>,
+    { env_id, id }: { readonly env_id: string; readonly id: string },
+  ): Promise<D | undefined> {
+    const doc = (await this.fold(projection, [stream])).get(id)
     return doc?.env_id === env_id ? doc : undefined
   }
 
@@ -182,13 +201,16 @@ export class Past {
     const { views } = this.#deps
     await views.settled('audit')
     const streams = new Set<string>()
+    let read = 0
     for await (const { stream, position, at, first_at } of everyDoc(views.audit, {
       id: 'position',
       equal: { env_id, type },
       sort: 'position',
     })) {
-      if (!isBy(this.moment, { cursor: position, at: first_at ?? at })) break
-      if (streams.add(stream).size > MAX_FACTS) throw tooMany(`${MAX_FACTS} facts`)
+      const fact = { cursor: position, at: first_at ?? at }
+      if (isBeyond(this.moment, fact)) break
+      if (++read > MAX_FACTS) throw tooMany(`${MAX_FACTS} facts`)
+      if (isBy(this.moment, fact)) streams.add(stream)
     }
     return [...streams]
   }

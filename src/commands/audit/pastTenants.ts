@@ -1,30 +1,28 @@
-import { AppError, isAppError } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isId } from '../../ids.ts'
 import { type ApiKeyDoc, apiKeys, type EnvDoc, envs, type OrgDoc, orgs } from '../../projections/tenants.ts'
-import type { CommandDeps } from '../deps.ts'
 import { orgIdOf } from '../orgs/createOrg.ts'
-import { findOrg } from '../orgs/findTenant.ts'
 import { type PastDeps, pastOf } from './past.ts'
 
-type Deps = PastDeps & Pick<CommandDeps, 'views'>
-
-/** The organization as it was, by its id, or by the slug that it still has. Rejects with `not_found`. */
-export const orgThen = async (deps: Deps, slugOrId: string, as_of: string): Promise<OrgDoc> => {
+/** The organization as it was, by its id, or by the slug that it had. Rejects with `not_found`. */
+export const orgThen = async (deps: PastDeps, slugOrId: string, as_of: string): Promise<OrgDoc> => {
   const past = await pastOf(deps, as_of)
-  const org_id = isId(slugOrId) ? slugOrId : await idOfSlug(deps, slugOrId)
-  const found = (await past.fold(orgs, [streamOf.org(org_id)])).get(org_id)
-  if (!found) throw new AppError('not_found', `There was no organization "${slugOrId}" then`)
-  return found
+  const ids = isId(slugOrId) ? [slugOrId] : idsOfSlug(deps, slugOrId)
+  for await (const org_id of ids) {
+    const found = (await past.fold(orgs, [streamOf.org(org_id)])).get(org_id)
+    if (found) return found
+  }
+  throw new AppError('not_found', `There was no organization "${slugOrId}" then`)
 }
 
-/** The first organization of a slug has an id that follows from it, also after its deletion. */
-const idOfSlug = async (deps: Deps, slug: string): Promise<string> => {
-  try {
-    return (await findOrg(deps, slug)).org_id
-  } catch (error) {
-    if (!isAppError(error, 'not_found')) throw error
-    return orgIdOf(slug)
+/** The organizations that have had a slug, one after the other: each has an id that follows from it, also after its deletion. */
+async function* idsOfSlug({ store }: PastDeps, slug: string): AsyncGenerator<string> {
+  for (let deleted = 0; ; deleted++) {
+    const org_id = orgIdOf(slug, deleted)
+    const [first] = await Array.fromAsync(store.read(streamOf.org(org_id), { limit: 1 }))
+    if (!first) return
+    yield org_id
   }
 }
 

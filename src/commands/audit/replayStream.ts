@@ -9,7 +9,7 @@ import type { CommandDeps } from '../deps.ts'
 import { isBy, type Moment, momentOf } from './moment.ts'
 
 type Deps = Pick<CommandDeps, 'store'> & {
-  readonly views: Pick<CommandDeps['views'], 'auditLinks' | 'runs' | 'events' | 'settled'>
+  readonly views: Pick<CommandDeps['views'], 'auditLinks' | 'files' | 'runs' | 'events' | 'settled'>
 }
 
 export interface ReplayQuery {
@@ -89,10 +89,12 @@ async function* factsUntil({ store }: Deps, stream: string, moment: Moment | nul
 const streamWith = async ({ store, views }: Deps, resource: string): Promise<string> => {
   const env = streamOf.env(resource) // an import creates the environment after facts that name it
   for await (const _ of store.read(env, { limit: 1 })) return env
-  await views.settled('auditLinks', 'runs', 'events')
+  await views.settled('auditLinks', 'files', 'runs', 'events')
   const query = { equal: { resource }, sort: 'position', limit: 1, offset: 0, totals: false } as const
   const [first] = (await views.auditLinks.find(query)).items
   if (first) return first.stream
+  const file = await views.files.get(resource) // the audit has forgotten the function that wrote it
+  if (file) return streamOf.file(file.env_id, file.path)
   const inStream = (await views.runs.get(resource)) ?? (await views.events.get(resource))
   const stream = streamOf.stream(inStream?.stream_id ?? resource)
   for await (const _ of store.read(stream, { limit: 1 })) return stream

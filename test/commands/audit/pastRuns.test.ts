@@ -3,10 +3,12 @@ import { type Past, pastOf } from '../../../src/commands/audit/past.ts'
 import { orderBeyond, runsThen } from '../../../src/commands/audit/pastRuns.ts'
 import { searchRuns } from '../../../src/commands/runs/searchRuns.ts'
 import { clock } from '../../../src/clock.ts'
+import { createProject } from '../../../src/commands/projects/createProject.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
 import { exampleOf } from '../../events/examples.ts'
 import { suite } from '../../support/suite.ts'
+import { until } from '../../support/until.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantEnv } from '../plantEnv.ts'
 import { entriesOf, fill, importInto } from '../transfer/importHarness.ts'
@@ -67,5 +69,28 @@ past('before the installation, which a restore stores last, has the runs that ha
   assert.not.ok((await runsOf(then)).ids.includes(run_id))
 })
 
-past.after(() => Promise.all([node.close(), elsewhere.close()]))
+const byTime = suite('a past state by a time')
+
+byTime('has the projects that a later import continued', async () => {
+  const tenant = await plantEnv(elsewhere, 'continued')
+  const project = async (on: typeof node, name: string, { caller }: Pick<typeof tenant, 'caller'>) => {
+    await createProject(on.deps, { name }, caller)
+    await on.views.settled()
+  }
+  await project(elsewhere, 'first', tenant)
+  await importInto(node, await entriesOf(elsewhere, tenant))
+  await project(elsewhere, 'second', tenant)
+  const time = clock.iso()
+  await until(() => Promise.resolve(clock.iso() > time))
+  await project(node, 'local', tenant)
+  await importInto(node, await entriesOf(elsewhere, tenant))
+  const found = await (await pastOf(deps, time)).projectPage(tenant.env_id, { limit: 10, offset: 0 })
+  assert.equal(
+    found.docs.map(({ name }) => name),
+    ['second', 'first'],
+  )
+})
+
+byTime.after(() => Promise.all([node.close(), elsewhere.close()]))
 past.run()
+byTime.run()
