@@ -5,6 +5,8 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 interface Calls {
   readonly counted: string
   readonly expired: string
+  /** The `order` up to which the documents of the expired days were removed; null: all of them. */
+  readonly removedUpTo: string | null
   /** The last day whose runs were counted. */
   readonly runsCounted: string
 }
@@ -16,11 +18,11 @@ export type CallsCommand =
 
 type CallsEvent = EventOf<'CallDayCounted' | 'RunDayCounted' | 'CallsExpired'>
 
-/** Each day of an environment is counted once, in order, and expires once. */
+/** Each day of an environment is counted once, in order, and expires once, in one fact or in several. */
 export const calls: Decider<Calls, CallsCommand, CallsEvent> = {
-  initial: () => ({ counted: '', expired: '', runsCounted: '' }),
+  initial: () => ({ counted: '', expired: '', removedUpTo: null, runsCounted: '' }),
 
-  decide(command, { counted, expired, runsCounted }) {
+  decide(command, { counted, expired, removedUpTo, runsCounted }) {
     switch (command.type) {
       case 'CountDay': {
         const { type: _, ...day } = command
@@ -31,8 +33,11 @@ export const calls: Decider<Calls, CallsCommand, CallsEvent> = {
         return day.day > runsCounted ? [{ type: 'RunDayCounted', ...day }] : []
       }
       case 'ExpireCalls': {
-        const { env_id, before } = command
-        return before > expired ? [{ type: 'CallsExpired', env_id, before }] : []
+        const { type: _, ...expiry } = command
+        const { before, up_to } = expiry
+        const continues =
+          before === expired && removedUpTo !== null && (up_to === undefined || up_to > removedUpTo)
+        return before > expired || continues ? [{ type: 'CallsExpired', ...expiry }] : []
       }
       default:
         return command satisfies never
@@ -46,7 +51,7 @@ export const calls: Decider<Calls, CallsCommand, CallsEvent> = {
       case 'RunDayCounted':
         return { ...state, runsCounted: event.day }
       case 'CallsExpired':
-        return { ...state, expired: event.before }
+        return { ...state, expired: event.before, removedUpTo: event.up_to ?? null }
       default:
         return foreign(event)
     }

@@ -25,5 +25,8 @@ export const RunDayCounted = fact('RunDayCounted', {
   ),
 })
 
-/** The plan keeps no runs and events that began before this day. */
-export const CallsExpired = fact('CallsExpired', { env_id: Id, before: Text })
+/**
+ * The plan keeps no runs and events that began before this day. `up_to`: the read models have many of them, so this fact
+ * removes only those before this `order`, and another fact follows.
+ */
+export const CallsExpired = fact('CallsExpired', { env_id: Id, before: Text, up_to: Type.Optional(Text) })

@@ -4,7 +4,7 @@ import type { ActorType } from '../events/actor.ts'
 import { redact, resourcesOf } from '../events/redact.ts'
 import type { DomainEvent } from '../events/index.ts'
 import type { Doc } from '../ports/readModels.ts'
-import { type Cleared, NOTHING, orderOf, type Projection } from './projection.ts'
+import { type Cleared, NOTHING, orderOf, type Projection, removedBefore } from './projection.ts'
 
 /** An audited fact, without secrets. */
 export type AuditDoc = {
@@ -108,7 +108,7 @@ const linkId = (position: string, resource: string): string => `${position} ${re
 /** The documents that are removed with the runs of their time. */
 const expiredWith = <D extends Doc>(event: DomainEvent, id: (doc: D) => string): readonly Cleared<D>[] =>
   event.type === 'CallsExpired'
-    ? [{ equal: { env_id: event.env_id }, sort: 'expiring', before: event.before, id }]
+    ? [{ equal: { env_id: event.env_id }, sort: 'expiring', before: removedBefore(event), id }]
     : NOTHING
 
 /** The request that stored the fact, or that began the chain of the run; null if the service acted on its own. */

@@ -1,5 +1,5 @@
 import type { Recorded } from '../events/event.ts'
-import type { DomainEvent, EventType } from '../events/index.ts'
+import type { DomainEvent, EventOf, EventType } from '../events/index.ts'
 import type { CollectionSpec, Doc, Query, Version } from '../ports/readModels.ts'
 import type { Summarizer } from './summaries.ts'
 
@@ -78,10 +78,13 @@ export const expiredCalls = <D extends Doc & { readonly order: string }>(
   if (event.type === 'EnvPurged') return [{ equal: { env_id: event.env_id }, sort: 'order', id }]
   if (event.type !== 'CallsExpired') return NOTHING
   const { env_id, before } = event
-  return [
-    { equal: { env_id }, sort: 'order', before, id, ...(keeps && { keeps: (doc) => keeps(doc, before) }) },
-  ]
+  const range = { equal: { env_id }, sort: 'order', before: removedBefore(event) }
+  return [{ ...range, id, ...(keeps && { keeps: (doc) => keeps(doc, before) }) }]
 }
+
+/** The `order` before which documents are removed: the day that the plan keeps, or a part of the days before it. */
+export const removedBefore = ({ before, up_to }: EventOf<'CallsExpired'>): string =>
+  up_to !== undefined && up_to < before ? up_to : before
 
 /** A read model and its version, as readers on other nodes know it. */
 export const nameOf = ({ name, version }: Version): string => `${name}@${version}`

@@ -28,4 +28,16 @@ rules('a day expires once, and is not kept again by a later plan', () => {
   given(expired('2026-05-02')).when(expire('2026-05-01')).then()
   given(expired('2026-05-01'), counted('2026-05-03')).when(expire('2026-05-01')).then()
 })
+rules('a day expires in several facts, each of which removes more than the one before', () => {
+  const part = (before: string, up_to: string) => ({ ...expired(before), up_to }) as const
+  const next = (up_to: string) => ({ ...expire('2026-05-02'), up_to }) as const
+  const [a, b] = [part('2026-05-02', 'a'), part('2026-05-02', 'b')]
+  given().when(next('a')).then(a)
+  given(a).when(next('b')).then(b)
+  given(b).when(next('a')).then()
+  given(b).when(expire('2026-05-01')).then()
+  given(b).when(expire('2026-05-02')).then(expired('2026-05-02'))
+  given(b).when(expire('2026-05-03')).then(expired('2026-05-03'))
+  given(b, expired('2026-05-02')).when(next('c')).then()
+})
 rules.run()

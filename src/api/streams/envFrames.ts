@@ -63,7 +63,7 @@ export const envFrame = async ({ event, cursor }: Recorded, places: RunPlaces): 
       })
     }
     case 'CallsExpired': // stored before the events are removed, so each client that lacks some receives it
-      return frame(cursor, 'calls:expired', { before: event.before })
+      return event.up_to === undefined ? frame(cursor, 'calls:expired', { before: event.before }) : null
     case 'RunCancelled': {
       const { run_id, stream_id, run_type, stop_time } = event
       return frame(cursor, 'run:cancel', {

@@ -6,14 +6,13 @@ import type { EventStore } from '../../ports/eventStore.ts'
 import type { CommandDeps } from '../deps.ts'
 import { expireReplies } from './expireReplies.ts'
 import { recordDays, retentionCauseOf } from './recordDays.ts'
+import { dayAfterAll, type RemovalViews, removeCalls } from './removeCalls.ts'
 import { retainStreams } from './renewRetention.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'blobs'> & {
   readonly store: Pick<EventStore, 'expire' | 'scavenge'>
-  readonly views: Pick<
-    CommandDeps['views'],
-    'callDays' | 'directory' | 'envs' | 'events' | 'orgs' | 'runs' | 'runStats' | 'settled'
-  >
+  readonly views: RemovalViews &
+    Pick<CommandDeps['views'], 'callDays' | 'directory' | 'envs' | 'orgs' | 'runStats' | 'settled'>
 }
 
 /**
@@ -31,6 +30,7 @@ export const expireCalls = async (
   let removed = 0
   for await (const { env_id, org_id, active, deleting } of views.envs.scan()) {
     if (recorded.has(env_id)) continue
+    if (!active && deleting === null) await removeLeft(deps, { env_id, now })
     const plan = active ? views.directory.env(env_id)?.plan : (await views.orgs.get(org_id))?.plan
     if (plan === undefined) continue
     const { limits } = termsOf[plan]
@@ -43,6 +43,16 @@ export const expireCalls = async (
     }
   }
   return removed + (await expireReplies(deps, { now }))
+}
+
+/** Removes what runs of a deleted environment did from the audit: they may have ended after the removal of its content. */
+const removeLeft = async (
+  { aggregates, views }: Deps,
+  { env_id, now }: { readonly env_id: string; readonly now: number },
+): Promise<void> => {
+  const left = { equal: { env_id }, sort: 'expiring', from: '', limit: 1, offset: 0, totals: false } as const
+  if ((await views.audit.find(left)).items.length > 0)
+    await removeCalls({ aggregates, views }, { env_id, before: dayAfterAll(now) }, retentionCauseOf(env_id))
 }
 
 /** Whether the environment has days that the plan keeps, whose runs are recorded later. */
@@ -63,17 +73,15 @@ const expireEnv = async (
     now,
   }: { env_id: string; seconds: number | null; keptFrom: string; now: number },
 ): Promise<number> => {
-  const stream = streamOf.calls(env_id)
   await recordDays({ aggregates, views }, { env_id, keptFrom, now })
-  const expired = await aggregates.calls.read(stream, (state) => state.expired)
-  if (keptFrom > expired) {
+  const { expired, removedUpTo } = await aggregates.calls.read(streamOf.calls(env_id), (state) => ({
+    ...state,
+  }))
+  if (keptFrom > expired || removedUpTo !== null) {
     // A restored log knows the retention only of streams that it contains from the beginning.
     if (store.scavenge) await retainStreams({ store, views }, { env_id, seconds, before: keptFrom })
-    await aggregates.calls.handle(
-      stream,
-      { type: 'ExpireCalls', env_id, before: keptFrom },
-      retentionCauseOf(env_id),
-    )
+    const before = keptFrom > expired ? keptFrom : expired
+    await removeCalls({ aggregates, views }, { env_id, before }, retentionCauseOf(env_id))
   }
   let removed = 0
   for await (const { key } of blobs.list(payloadsOf(env_id))) {

@@ -16,6 +16,7 @@ import type { DiscardDeps } from '../projects/discardBuild.ts'
 import { removeProject } from '../projects/removeProject.ts'
 import { dropConsumers } from '../streams/forgetConsumers.ts'
 import { deleteApiKeys } from './deleteEnv.ts'
+import { dayAfterAll, removeCalls } from './removeCalls.ts'
 
 /**
  * What was in progress at the deletion of an environment has ended after this time: the content of a file arrives within
@@ -28,7 +29,8 @@ export type PurgeDeps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'dataKeys' | 
 
 /**
  * Removes the content of a deleted environment: credentials, runs in progress, projects with their builds, files, uploads,
- * custom domains, consumers, secrets, large payloads and large replies. The fact that it appends removes runs and events from the read models. It may be repeated.
+ * custom domains, consumers, secrets, large payloads and large replies. The facts that it appends remove runs and events from the read
+ * models, with what runs did in the audit. It may be repeated.
  * `final`: nothing that was in progress at the deletion can add content any more.
  */
 export const purgeEnv = async (
@@ -62,6 +64,7 @@ export const purgeEnv = async (
   await dataKeys.destroy({ env_id }, { final: true }, cause)
   for (const prefix of [payloadsOf(env_id), repliesOf(env_id)])
     for await (const { key } of blobs.list(prefix)) await blobs.remove(key)
+  await removeCalls({ aggregates, views }, { env_id, before: dayAfterAll(clock.now()) }, cause)
   await aggregates.envs.handle(streamOf.env(env_id), { type: 'RecordPurge', env_id, final }, cause)
 }
 

@@ -124,7 +124,8 @@ const appendMissing = async (deps: AppendDeps, batch: readonly ImportedFact[]): 
   for await (const { id, revision, event, metadata } of store.read(first.stream)) {
     ids.add(id)
     last = revision
-    if (event.type === 'CallsExpired' && event.before > expired) expired = event.before
+    if (event.type === 'CallsExpired' && event.up_to === undefined && event.before > expired)
+      expired = event.before
     if (event.type === 'DataKeyCreated' && metadata.imported_at !== undefined) keys.push(event.key_id)
   }
   const events: NewEvent[] = []

@@ -7,10 +7,12 @@ import { expireCalls } from '../../../src/commands/orgs/expireCalls.ts'
 import { deleteEnv } from '../../../src/commands/orgs/deleteEnv.ts'
 import { createEnv } from '../../../src/commands/orgs/createEnv.ts'
 import { createOrg } from '../../../src/commands/orgs/createOrg.ts'
+import { removeCalls } from '../../../src/commands/orgs/removeCalls.ts'
 import { purgeEnv } from '../../../src/commands/orgs/purgeEnv.ts'
 import { renewRetention } from '../../../src/commands/orgs/renewRetention.ts'
 import { changeOrg } from '../../../src/commands/orgs/changeOrg.ts'
 import { payloadsOf } from '../../../src/content/payloads.ts'
+import { byRun } from '../../../src/events/actor.ts'
 import type { Plan } from '../../../src/events/org.ts'
 import type { RunPlan } from '../../../src/events/run.ts'
 import { streamOf } from '../../../src/events/streams.ts'
@@ -126,6 +128,88 @@ expiry('are removed from the read models, except runs that have not ended', asyn
   await expireCalls(deps, { now: dayIn(KEPT_DAYS + 1) })
   assert.equal(await countsOf(env_id), [1, 0])
   assert.ok(await views.runs.get(open))
+})
+
+expiry('are removed in steps, between which other environments are read', async () => {
+  const [{ env_id }, other] = [await planted('free'), await planted('free')]
+  for (let n = 0; n < 5; n++) await startRun(env_id, true)
+  await startRun(other.env_id, true)
+  await views.settled()
+  const left: number[] = []
+  const observed: typeof views = {
+    ...views,
+    async reach(...args) {
+      await views.reach(...args)
+      assert.equal(await countsOf(other.env_id), [1, 1])
+      left.push((await countsOf(env_id))[0] ?? 0)
+    },
+  }
+  const before = isoOf(dayIn(1)).slice(0, 10)
+  const cause = { env_id, correlation_id: 'c' }
+  const remove = () => removeCalls({ aggregates, views: observed }, { env_id, before }, cause, 2)
+  await remove()
+  assert.equal(left, [3, 1])
+  assert.equal(await countsOf(env_id), [0, 0])
+  const facts = () => Array.fromAsync(node.store.read(streamOf.calls(env_id)))
+  const upTo = (await facts()).map(({ event }) => event.type === 'CallsExpired' && event.up_to !== undefined)
+  assert.equal(upTo, [true, true, false])
+  await remove()
+  assert.is((await facts()).length, 3, 'a repetition adds nothing')
+  const rebuilt = await openViewsAnew()
+  await rebuilt.views.settled()
+  assert.is(
+    (await rebuilt.views.runs.find({ equal: { env_id }, sort: 'order', limit: 1, offset: 0 })).total,
+    0,
+  )
+  await rebuilt.close()
+})
+
+expiry('whose removal was interrupted are removed by the next sweep', async () => {
+  const { env_id } = await planted('free')
+  for (let n = 0; n < 3; n++) await startRun(env_id, true)
+  await views.settled()
+  const cause = { env_id, correlation_id: 'c' }
+  const [, second] = (await views.runs.find({ equal: { env_id }, sort: 'order', limit: 2, offset: 0 })).items
+  const day = { env_id, before: isoOf(dayIn(1)).slice(0, 10) }
+  const part = { type: 'ExpireCalls', ...day, up_to: second?.order ?? '' } as const
+  await aggregates.calls.handle(streamOf.calls(env_id), part, cause)
+  assert.is((await countsOf(env_id))[0], 2)
+  await expireCalls(deps, { now: dayIn(KEPT_DAYS + 1) })
+  assert.equal(await countsOf(env_id), [0, 0])
+})
+
+expiry('leave the audit with their deleted environment, also if a run wrote after its removal', async () => {
+  const { env_id } = await planted('self_host')
+  const write = async (path: string) => {
+    const content = {
+      key: newId(),
+      size: 1,
+      etag: '"e"',
+      content_type: 'text/plain',
+      storage_backend: 'disk',
+    }
+    const file = { file_id: newId(), path, ...content }
+    const store = { type: 'StoreFile', file, run_id: 'r', now: clock.iso(), demand() {} } as const
+    const cause = { env_id, correlation_id: 'c', ...byRun('r') }
+    await aggregates.files.handle(streamOf.file(env_id, path), store, cause)
+  }
+  const left = async () => {
+    await views.settled()
+    const found = { equal: { env_id }, sort: 'expiring', from: '', limit: 9, offset: 0 } as const
+    return [
+      (await views.audit.find(found)).items.length,
+      (await views.auditLinks.find(found)).items.length > 0,
+    ]
+  }
+  await write('a')
+  assert.equal(await left(), [1, true])
+  await deleteEnv(deps, { env_id }, { correlation_id: 'c' })
+  await purgeEnv(deps, { env_id, final: false })
+  assert.equal(await left(), [0, false])
+  await write('late')
+  await purgeEnv(deps, { env_id, final: true })
+  await expireCalls(deps, { now: dayIn(1) })
+  assert.equal(await left(), [0, false])
 })
 
 expiry('are removed although their runs have not ended, when the facts of these have expired', async () => {

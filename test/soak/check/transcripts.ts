@@ -16,7 +16,7 @@ const envEventOf = (event: DomainEvent): string | null => {
     case 'RunStarted':
       return event.reclaimed ? null : 'run:start'
     case 'CallsExpired':
-      return 'calls:expired'
+      return event.up_to === undefined ? 'calls:expired' : null
     default:
       return endOf(event)
   }
