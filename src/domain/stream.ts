@@ -106,6 +106,8 @@ export type StreamCommand =
       readonly stream_id: string
       readonly event_id: string
       readonly error: RunError
+      /** The run that does not begin, if a caller cancelled the call. */
+      readonly cancelled_run_id?: string
     }
   | RunCommand
 
@@ -172,10 +174,10 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
       }
 
       case 'AbandonEvent': {
-        const { event_id, stream_id, error } = command
+        const { type: _, event_id, stream_id, ...why } = command
         const claimed = state.undispatched.get(event_id)
         if (claimed === undefined) return []
-        return [{ ...handledBy({ event_id, stream_id }, [...(claimed ?? [])]), error }]
+        return [{ ...handledBy({ event_id, stream_id }, [...(claimed ?? [])]), ...why }]
       }
 
       case 'RequestRun':

@@ -102,7 +102,7 @@ const kindOf: { readonly [T in EventType]: Kind } = {
 }
 
 /** Types of traffic with facts that a person caused by hand: evaluated code, schedules, replays and cancellations. */
-const BY_HAND = ['EventPublished', 'RunRequested', 'RunStarted', 'RunCancelled'] as const
+const BY_HAND = ['EventPublished', 'EventHandled', 'RunRequested', 'RunStarted', 'RunCancelled'] as const
 
 const typesOf = (kind: Kind): EventType[] =>
   (Object.keys(kindOf) as EventType[]).filter((type) => kindOf[type] === kind)
@@ -118,6 +118,8 @@ const isByHand = ({ event, metadata }: KnownFact): boolean => {
   switch (event.type) {
     case 'EventPublished':
       return metadata.actor_type === 'operator' // published again; other events have a list of their own
+    case 'EventHandled':
+      return event.cancelled_run_id !== undefined && isOfCaller(metadata)
     case 'RunRequested':
       return (
         event.returned_by === undefined &&

@@ -33,6 +33,8 @@ export const EventHandled = fact('EventHandled', {
   error: Type.Optional(RunError),
   /** With an error: only these projects have not handled the event, because their functions could not be read. */
   unread_projects: Type.Optional(Type.Array(Id)),
+  /** The run of a call that a caller cancelled before the run began. */
+  cancelled_run_id: Type.Optional(Id),
 })
 
 /**

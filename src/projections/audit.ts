@@ -34,7 +34,7 @@ const filters: readonly string[][] = [[], ['actor'], ['type'], ['actor', 'type']
 
 export const audit: Projection<AuditDoc> = {
   name: 'audit',
-  version: 4,
+  version: 5,
   forgetsRemovals: true,
   indexes: [
     ...filters.map((equal) => ({ equal, sort: 'position', counted: true })),
@@ -79,7 +79,7 @@ export type AuditLinkDoc = Pick<
 
 export const auditLinks: Projection<AuditLinkDoc> = {
   name: 'audit_links',
-  version: 3,
+  version: 4,
   forgetsRemovals: true,
   indexes: [
     { equal: ['resource'], sort: 'position' },

@@ -58,6 +58,13 @@ audited('contains runs that a caller cancelled, not those that the service cance
   assert.not.ok(isIn(exampleOf.RunCancelled))
 })
 
+audited('contains calls that a caller cancelled before their run began', () => {
+  const cancelled = { ...exampleOf.EventHandled, cancelled_run_id: 'r' }
+  assert.ok(isIn(cancelled, { actor: 'k', actor_type: 'api-key' }))
+  assert.not.ok(isIn(exampleOf.EventHandled, { actor: 'k', actor_type: 'api-key' }))
+  assert.ok(isOfRuns(fact(cancelled)))
+})
+
 audited('contains revoked sessions, not those that have expired', () => {
   assert.ok(isIn(exampleOf.SessionsEnded))
   assert.not.ok(isIn({ ...exampleOf.SessionsEnded, reason: 'expired' }))

@@ -23,8 +23,10 @@ export const cancelRun = async (
   if (!place) return
   const { stream_id, event_id } = place
   const stream = streamOf.stream(stream_id)
-  if (event_id !== undefined)
-    await streams.handle(stream, { type: 'AbandonEvent', stream_id, event_id, error: CANCELLED }, cause)
+  if (event_id !== undefined) {
+    const call = { stream_id, event_id, cancelled_run_id: run_id }
+    await streams.handle(stream, { type: 'AbandonEvent', ...call, error: CANCELLED }, cause)
+  }
   // If a worker dispatched the call meanwhile, its run is cancelled.
   await streams.handle(stream, { type: 'CancelRun', run_id, now: clock.iso() }, cause)
 }
