@@ -70,6 +70,12 @@ audited('contains revoked sessions, not those that have expired', () => {
   assert.not.ok(isIn({ ...exampleOf.SessionsEnded, reason: 'expired' }))
 })
 
+audited('contains a removal of expired runs once, without its parts', () => {
+  const { up_to: _, ...whole } = { up_to: '0', ...exampleOf.CallsExpired }
+  assert.ok(isIn(whole))
+  assert.not.ok(isIn({ ...whole, up_to: '0' }))
+})
+
 audited('lists every type that it can contain', () => {
   for (const event of Object.values(exampleOf))
     if (isIn(event, { actor_type: 'api-key' })) assert.ok(AUDITED.includes(event.type), event.type)
