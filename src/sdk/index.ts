@@ -1,7 +1,7 @@
 /**
  * The module `svc`, for the functions of a build. All functions except `fn` throw if they are called outside a
  * run. Data is durable when the promise of its call resolves. It is stored in the order of the calls if each is awaited; calls
- * that are not awaited may overtake each other if one has a large value.
+ * that are not awaited may overtake each other if one has a large value or if more than 100 of them wait.
  */
 import type { ArgumentsOf, DataArgument, Named, ResultOf } from './typed.ts'
 import type { RunInfo } from './wire.ts'

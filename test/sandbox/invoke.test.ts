@@ -141,6 +141,89 @@ invoke('completes host calls that were not awaited, in order, before the run end
   )
 })
 
+invoke('sends the value of a call as it was at the call', async () => {
+  const code = `
+    import { emit } from 'svc'
+    export const emits = (times) => {
+      const row = {}
+      for (row.n = 0; row.n < times; row.n++) void emit('row', row)
+    }
+  `
+  const bench = await openWorkbench({ 'm.js': code })
+  const rows: unknown[] = []
+  const onHostCall = async (call: HostCall) => void (call.op === 'emit' && rows.push(call.payload))
+  await resultOf(bench.invoke('m/emits', { args: [200], onHostCall }))
+  assert.equal(
+    rows,
+    Array.from({ length: 200 }, (_, n) => ({ n })),
+  )
+  await bench.runtime.close()
+})
+
+const manyCalls = `
+  import { call, emit, files, run } from 'svc'
+  const list = (length, work) => Array.from({ length }, (_, n) => work(n))
+  export const convert = async (n) => {
+    await files.get('in/' + n)
+    return n
+  }
+  export const convertAll = async (times) => {
+    const done = await Promise.all(list(times, async (n) => {
+      await files.get('in/' + n)
+      return run('m/convert', n)
+    }))
+    return done.length
+  }
+  export const announces = async (times) => {
+    const jobs = list(times, (n) => run('m/convert', n))
+    await emit('started')
+    return (await Promise.all(jobs)).length
+  }
+  export const startsMany = async (times) => {
+    for (let n = 0; n < times; n++) void call('m/convert', n)
+    await files.get('list')
+  }
+`
+const emptyFile = { path: 'a', size: 0, content_base64: '' }
+
+invoke('serves other calls of a run that awaits many child runs', async () => {
+  const bench = await openWorkbench({ 'm.js': manyCalls })
+  const started = Promise.withResolvers<null>()
+  const onHostCall = async (call: HostCall): Promise<unknown> => {
+    if (call.op === 'emit') started.resolve(null)
+    return call.op === 'run' ? started.promise : null
+  }
+  assert.is(await resultOf(bench.invoke('m/announces', { args: [150], onHostCall })), 150)
+  await bench.runtime.close()
+})
+
+invoke('reads files in a run that awaits many child runs, and in these', async () => {
+  const bench = await openWorkbench({ 'm.js': manyCalls })
+  const onHostCall = async (call: HostCall): Promise<unknown> => {
+    if (call.op !== 'run') return emptyFile
+    return resultOf(bench.invoke(call.fn, { args: call.args as readonly unknown[], onHostCall }))
+  }
+  assert.is(await resultOf(bench.invoke('m/convertAll', { args: [150], onHostCall })), 150)
+  await bench.runtime.close()
+})
+
+invoke('reads files while many calls of another run of its process wait', async () => {
+  const bench = await openWorkbench({ 'm.js': manyCalls })
+  const { promise: allowed, resolve: allow } = Promise.withResolvers<void>()
+  const first = Promise.withResolvers<null>()
+  const starting = bench.invoke('m/startsMany', {
+    args: [150],
+    untilAllowed: ({ op }) => (op === 'call' ? allowed : null),
+    onHostCall: async ({ op }) => (op === 'files' ? (first.resolve(null), emptyFile) : null),
+  })
+  const onHostCall = async () => emptyFile
+  assert.is(await resultOf(bench.invoke('m/convert', { args: [1], onHostCall })), 1)
+  await first.promise
+  allow()
+  await resultOf(starting)
+  await bench.runtime.close()
+})
+
 invoke('throws an error of the service inside the function', async ({ invoke }) => {
   const refusal = Object.assign(new Error('No such variable'), { code: 'not_found' })
   const result = await resultOf(

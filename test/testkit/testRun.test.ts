@@ -65,6 +65,17 @@ tests('rejects with the value that the function threw, and keeps the error of th
   assert.match(String(t.error?.location?.file), /testRun\.test\.ts$/)
 })
 
+tests('what is sent has the value that it had at the call', async () => {
+  const t = testRun()
+  await t.run(() => {
+    for (const row = { id: 0 }; row.id < 200; row.id++) void send('row', row)
+  })
+  assert.equal(
+    t.sent.map(({ data }) => (data as { id: number }).id),
+    Array.from({ length: 200 }, (_, id) => id),
+  )
+})
+
 tests('a child that fails rejects as in the service, and its own effects are recorded', async () => {
   const t = testRun({
     calls: {

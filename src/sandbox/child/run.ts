@@ -2,6 +2,7 @@ import type { ActiveRun, CallSite } from '../../sdk/activeRun.ts'
 import { isShallow, MAX_DEPTH, MAX_FRAME, MAX_MESSAGE } from '../frames.ts'
 import type { CallError, FailureCode, ParentFrame, StopReason } from '../protocol.ts'
 import type { HostCall, Kept, RunInfo } from '../../sdk/wire.ts'
+import { CallQueue } from './callQueue.ts'
 import { callSite, thrownAt, toUserError } from './callSite.ts'
 import type { Channel as Pipe } from './channel.ts'
 import { lossIn } from './jsonLosses.ts'
@@ -15,9 +16,6 @@ const MAX_RESULT = (MAX_FRAME / 4) * 3
 
 /** Values in a result: each has at least two bytes of JSON. */
 const MAX_VALUES = MAX_RESULT / 2
-
-/** Concurrent host calls of one run; further ones wait here in order. */
-const MAX_HOST_CALLS = 100
 
 const { parse, stringify } = JSON
 
@@ -51,13 +49,8 @@ type Reply = Extract<ParentFrame, { type: 'reply' }>
 
 interface Pending {
   readonly site: CallSite
+  readonly queue: CallQueue | undefined
   readonly resolve: (value: unknown) => void
-  readonly reject: (error: Error) => void
-}
-
-/** A host call that is made when another one has its reply. */
-interface Waiting {
-  readonly send: () => void
   readonly reject: (error: Error) => void
 }
 
@@ -85,7 +78,9 @@ export class Run implements ActiveRun {
   #output: LineCutter | undefined
   #calls = 0
   readonly #pending = new Map<number, Pending>()
-  readonly #waiting: Waiting[] = []
+  readonly #queued = new CallQueue()
+  /** Apart from the others, which would wait for child runs to end. */
+  readonly #childRuns = new CallQueue()
   readonly timers = new Set<NodeJS.Timeout | NodeJS.Immediate>()
   /** Created on first use, because most functions open no connection. */
   #held: Set<Held> | undefined
@@ -152,25 +147,40 @@ export class Run implements ActiveRun {
   // oxlint-disable-next-line typescript/unbound-method -- it is only compared with the frames
   request(request: HostCall, site: CallSite = callSite(Run.prototype.request)): Promise<unknown> {
     return new Promise((resolve, reject) => {
+      if (this.#ended) throw tooLate()
       demandJson(request, site)
-      const send = () => {
-        try {
-          if (this.#ended) throw tooLate()
-          const json = stringify(request) // a toJSON may make calls of its own
-          if (!isShallow(json))
-            throw new RangeError(`Expected a call nested at most ${MAX_DEPTH} levels deep, with its values`)
-          const call = this.#calls
-          this.#channel.sendJson(`{"type":"host","id":${this.id},"call":${call},"request":${json}}`)
-          this.#calls++ // a call that is refused here has no number: the service expects them without a gap
-          this.#pending.set(call, { resolve, reject, site })
-        } catch (error) {
-          // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- everything thrown above is an Error
-          reject(error)
-        }
-      }
-      if (this.#ended || (this.#pending.size < MAX_HOST_CALLS && this.#waiting.length === 0)) send()
-      else this.#waiting.push({ send, reject })
+      const json = stringify(request) // now, because its values may change while it waits
+      if (!isShallow(json))
+        throw new RangeError(`Expected a call nested at most ${MAX_DEPTH} levels deep, with its values`)
+      const pending = { site, queue: this.#queueFor(request), resolve, reject }
+      const send = this.#sending(json, pending)
+      if (pending.queue) pending.queue.add({ send, reject })
+      else send()
     })
+  }
+
+  /** A read of a file has its turn in the process, so it does not wait here: the reads of other runs would wait with it. */
+  #queueFor(request: HostCall): CallQueue | undefined {
+    if (request.op === 'run') return this.#childRuns
+    const isRead = request.op === 'files' && (request.action === 'get' || request.action === 'read')
+    return isRead ? undefined : this.#queued
+  }
+
+  /** Of a call that waits, only its text is in memory. */
+  #sending(json: string, pending: Pending): () => boolean {
+    return () => {
+      try {
+        if (this.#ended) throw tooLate() // in its toJSON
+        const call = this.#calls
+        this.#channel.sendJson(`{"type":"host","id":${this.id},"call":${call},"request":${json}}`)
+        this.#calls++ // a call that is refused here has no number: the service expects them without a gap
+        this.#pending.set(call, pending)
+        return true
+      } catch (error) {
+        pending.reject(error as Error)
+        return false
+      }
+    }
   }
 
   /** Fetches the bytes of a kept value. */
@@ -191,7 +201,7 @@ export class Run implements ActiveRun {
     this.#pending.delete(call)
     if (error) pending.reject(thrownAt(this.#errorOf(error), pending.site))
     else pending.resolve(kept ? this.fetch(kept).then((bytes) => parse(bytes.toString()) as unknown) : value)
-    while (this.#pending.size < MAX_HOST_CALLS && this.#waiting.length > 0) this.#waiting.shift()?.send()
+    pending.queue?.replied()
   }
 
   /** Whether the function failed with the error of a host call that an outage refused. */
@@ -224,8 +234,9 @@ export class Run implements ActiveRun {
   }
 
   #rejectCalls(error: Error): void {
-    for (const { reject } of [...this.#pending.values(), ...this.#waiting.splice(0)]) reject(error)
+    for (const { reject } of this.#pending.values()) reject(error)
     this.#pending.clear()
+    for (const queue of [this.#queued, this.#childRuns]) queue.clear(error)
   }
 
   succeed(value: unknown): void {
@@ -258,7 +269,7 @@ export class Run implements ActiveRun {
   }
 
   #end(json: string): void {
-    for (const { send } of this.#waiting.splice(0)) send() // the service waits for these host calls too
+    for (const queue of [this.#queued, this.#childRuns]) queue.flush() // the service waits for these host calls too
     this.#output?.end()
     this.#ended = true
     this.#endedIn = Run.period
