@@ -89,6 +89,43 @@ stopping('that waits for more host calls than one run may make at once rejects t
   await runtime.close()
 })
 
+stopping('that has calls without a handler leaves it the time to end, and keeps its process', async () => {
+  const code = `
+    import { call, currentRun, files } from 'svc'
+    export const cleansUp = async () => {
+      void call('a/b')
+      void call('a/c')
+      const { signal } = currentRun()
+      try {
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      } finally {
+        await new Promise((resolve) => setTimeout(resolve, 1))
+        await files.delete('left')
+        globalThis.cleaned = true
+      }
+    }
+    export const mark = () => [globalThis.cleaned ?? false, (globalThis.mark ??= Math.random())]
+  `
+  const { runtime, invoke, failure } = await openWorkbench(
+    { 'm.js': code },
+    { graceMs: 10_000, heartbeatMs: 15_000 },
+  )
+  const [, before] = (await resultOf(invoke('m/mark'))) as unknown[]
+  const controller = new AbortController()
+  const calls: string[] = []
+  const onHostCall = ({ op }: HostCall) => {
+    calls.push(op)
+    if (op === 'files') return Promise.resolve(null)
+    if (calls.length === 2) controller.abort()
+    return new Promise<never>(() => {})
+  }
+  const stopped = await failure('m/cleansUp', { signal: controller.signal, onHostCall })
+  assert.equal(stopped, { code: 'cancelled', message: 'The run was cancelled' })
+  assert.equal(calls, ['call', 'call', 'files'])
+  assert.equal(await resultOf(invoke('m/mark')), [true, before])
+  await runtime.close()
+})
+
 stopping('in the queue ends without a start', async () => {
   const { runtime, invoke, failure } = await openWorkbench('ok', { runsPerChild: 1 })
   const first = invoke('orders.handlers/later', { args: [200] })

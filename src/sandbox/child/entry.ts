@@ -106,11 +106,12 @@ const valueOf = async (run: Run, target: Target, input: Input): Promise<unknown>
 
 /**
  * Handles an error without a catch, such as one from a timer or an unhandled rejection. Its run fails if it
- * is known and has not ended. The service then replaces this process, unless the code of an ended run was refused.
+ * is known and has not ended. The service then replaces this process, unless the code of an ended run was refused, or a call
+ * of a stopped one.
  */
 const onFault = (thrown: unknown): void => {
   const run = runOfContext()
-  if (!run && isRefusal(thrown)) return
+  if ((!run || run.isStopped) && isRefusal(thrown)) return
   run?.fail('function_failed', describe(thrown, stacks))
   if (!faulty) channel.send({ type: 'fault' })
   faulty = true

@@ -1,4 +1,4 @@
-/** The errors of calls that were refused because their run had ended. */
+/** The errors of calls that were refused because their run had ended or was stopped. */
 const refusals = new WeakSet<object>()
 
 /** Marks the error, and returns it. */

@@ -108,6 +108,10 @@ export class Run implements ActiveRun {
     return this.#ended
   }
 
+  get isStopped(): boolean {
+    return this.#stopped !== undefined
+  }
+
   /** Whether it ended two periods ago. It had the time between two pings to finish its last callbacks. */
   get isLeftover(): boolean {
     return this.#endedIn !== undefined && Run.period - this.#endedIn >= 2
@@ -217,7 +221,7 @@ export class Run implements ActiveRun {
 
   /** Asks user code to stop: its signal aborts, and its host calls reject, also those that wait. Later ones are made. */
   stop(reason: StopReason): void {
-    const error = new Error(reason === 'timeout' ? 'The run timed out' : 'The run was cancelled')
+    const error = refused(new Error(reason === 'timeout' ? 'The run timed out' : 'The run was cancelled'))
     error.name = 'AbortError'
     this.#stopped = error
     this.#rejectCalls(error) // before the signal: its listeners may make calls
