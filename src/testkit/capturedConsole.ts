@@ -1,6 +1,6 @@
-import { Console } from 'node:console'
 import { Writable } from 'node:stream'
 import { Run } from '../sandbox/child/run.ts'
+import { consoleOf } from '../sandbox/child/capturedOutput.ts'
 import type { Source } from '../sandbox/child/output.ts'
 import { activeRuns } from '../sdk/activeRun.ts'
 
@@ -21,10 +21,8 @@ const toRun = (source: Source): Writable =>
     },
   })
 
-const captured = new Console({ stdout: toRun('stdout'), stderr: toRun('stderr') }) as unknown as Record<
-  string,
-  Method
->
+const streams = { stdout: toRun('stdout'), stderr: toRun('stderr') }
+const captured = consoleOf(runOfContext, streams) as unknown as Record<string, Method>
 
 const original = new Map<string, Method>()
 let running = 0

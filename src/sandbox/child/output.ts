@@ -1,5 +1,4 @@
-import { Console } from 'node:console'
-import { Writable } from 'node:stream'
+import type { Console } from 'node:console'
 import { StringDecoder } from 'node:string_decoder'
 import { MAX_OUTPUT_LINES, OUTPUT_CUT } from '../../events/outputLimit.ts'
 import { endOfPart, MAX_LINE } from '../frames.ts'
@@ -15,6 +14,8 @@ export class LineCutter {
   readonly #partial = { stdout: '', stderr: '' }
   /** Of the sources to which bytes were written: most functions write text only. */
   readonly #decoders: Partial<Record<Source, StringDecoder>> = {}
+  /** Of a run that has groups, counters or timers: they are those of the run. */
+  console: Console | undefined
   #left: number
   #lines = 0
   #isMarked = false
@@ -76,47 +77,4 @@ export class LineCutter {
     this.#emit(source, text)
     if (++this.#lines === MAX_OUTPUT_LINES) this.#left = 0
   }
-}
-
-interface OutputOwner {
-  readonly ended: boolean
-  readonly output: LineCutter
-}
-
-/**
- * Assigns output to the run that printed it: `console`, `process.stdout` and `process.stderr` write to
- * the output of `runOfContext()`, or to the real streams outside any run. Output after the end of its run is dropped.
- * `shown` converts stacks and paths to those of the user.
- */
-export const captureOutput = (
-  runOfContext: () => OutputOwner | undefined,
-  shown: (text: string) => string,
-): void => {
-  const streams = {
-    stdout: captured('stdout', runOfContext, shown),
-    stderr: captured('stderr', runOfContext, shown),
-  }
-  globalThis.console = new Console({ ...streams, ignoreErrors: false })
-  for (const source of ['stdout', 'stderr'] as const) {
-    Object.defineProperty(process, source, { get: () => streams[source], configurable: true })
-  }
-}
-
-const captured = (
-  source: Source,
-  runOfContext: () => OutputOwner | undefined,
-  shown: (text: string) => string,
-): Writable => {
-  // oxlint-disable-next-line typescript/unbound-method -- called with `process` as its `this`
-  const real = Object.getOwnPropertyDescriptor(process, source)?.get
-  return new Writable({
-    decodeStrings: false,
-    write: (chunk: string | Buffer, encoding, done) => {
-      const run = runOfContext()
-      const written = typeof chunk === 'string' && encoding !== 'utf8' ? Buffer.from(chunk, encoding) : chunk
-      if (run && !run.ended) run.output.write(source, shown(run.output.textOf(source, written)))
-      if (!run) (real?.call(process) as Writable | undefined)?.write(chunk)
-      done()
-    },
-  })
 }

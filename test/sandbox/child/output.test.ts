@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { MAX_LINE } from '../../../src/sandbox/frames.ts'
-import { captureOutput, LineCutter } from '../../../src/sandbox/child/output.ts'
+import { captureOutput } from '../../../src/sandbox/child/capturedOutput.ts'
+import { LineCutter } from '../../../src/sandbox/child/output.ts'
 import { type CutLines, GivenValues } from '../../../src/sandbox/givenValues.ts'
 import type { Intake } from '../../../src/sandbox/intake.ts'
 import { suite } from '../../support/suite.ts'
@@ -16,16 +17,19 @@ const linesOf = (write: (cutter: LineCutter) => void, bytes = 1 << 20): string[]
   return lines
 }
 
-/** Gives the cutter what is written to the streams of this process meanwhile. */
-const captured = (cutter: LineCutter, write: () => void): void => {
+/** A run that has printed nothing yet, with its lines. */
+const runWith = (lines: string[]) => ({
+  ended: false,
+  output: new LineCutter(1 << 20, (_, line) => lines.push(line)),
+})
+
+/** Gives the run of the moment what is written to the streams of this process meanwhile. */
+const captured = (runOfContext: Parameters<typeof captureOutput>[0], write: () => void): void => {
   const { console } = globalThis
   const streams = (['stdout', 'stderr'] as const).map(
     (source) => [source, Object.getOwnPropertyDescriptor(process, source) ?? {}] as const,
   )
-  captureOutput(
-    () => ({ ended: false, output: cutter }),
-    (text) => text,
-  )
+  captureOutput(runOfContext, (text) => text)
   try {
     write()
   } finally {
@@ -72,13 +76,80 @@ output('is cut between two characters', () => {
 
 output('is text, also if the function writes bytes or another encoding', () => {
   const lines = linesOf((cutter) =>
-    captured(cutter, () => {
-      for (const byte of Buffer.from(`${TEXT}\n`)) process.stdout.write(Buffer.of(byte))
-      process.stdout.write('8J+YgA==', 'base64')
-      console.error(TEXT)
-    }),
+    captured(
+      () => ({ ended: false, output: cutter }),
+      () => {
+        for (const byte of Buffer.from(`${TEXT}\n`)) process.stdout.write(Buffer.of(byte))
+        process.stdout.write('8J+YgA==', 'base64')
+        console.error(TEXT)
+      },
+    ),
   )
   assert.equal(lines, [TEXT, TEXT, '😀'])
+})
+
+output('has the groups and counters of its run only', () => {
+  const all: string[][] = [[], [], []]
+  const [first, second, third] = all.map(runWith)
+  let run: typeof first
+  captured(
+    () => run,
+    () => {
+      console.group() // in a module that loads
+      run = first
+      console.group('a')
+      console.count('n')
+      console.log('b')
+      run = second
+      console.log('c')
+      console.count('n')
+      run = third
+      console.table('d')
+      console.groupEnd()
+      console.log('e')
+      run = first
+      console.groupEnd()
+      console.warn('f')
+      run = { ...runWith([]), ended: true }
+      console.group()
+      run = second
+      console.log('g')
+    },
+  )
+  assert.equal(all, [
+    ['a', '  n: 1', '  b', 'f'],
+    ['c', 'n: 1', 'g'],
+    ['d', 'e'],
+  ])
+})
+
+output('continues after a run that closed its streams', async () => {
+  const all: string[][] = [[], []]
+  const [first, second] = all.map(runWith)
+  let run = first
+  let called = 0
+  captured(
+    () => run,
+    () => {
+      for (const stream of [process.stdout, process.stderr]) {
+        stream.setDefaultEncoding('hex')
+        stream.cork()
+        stream.end('last\n', () => called++)
+        stream.end()
+        stream.destroy()
+        stream.write('more\n')
+      }
+      run = second
+      console.log('out')
+      console.error('err')
+    },
+  )
+  await new Promise((resolve) => process.nextTick(resolve))
+  assert.equal(all, [
+    ['last', 'more', 'last', 'more'],
+    ['out', 'err'],
+  ])
+  assert.is(called, 2)
 })
 
 output('contains no part of a secret in which a line was cut', () => {
