@@ -103,7 +103,7 @@ export const runLocally = async ({ called, info, input, ...run }: LocalRun): Pro
   const limit = limitOf(run.timeoutMs, local)
   const remembered = async (): Promise<unknown> => {
     try {
-      return await callWith(called, input)
+      return await callWith(called, JSON.parse(JSON.stringify(input)) as Input) // each attempt has its own
     } catch (error) {
       thrown = { value: error }
       throw error

@@ -121,6 +121,21 @@ tests('retries follow the metadata and end with it', async () => {
   )
 })
 
+tests('every attempt receives the input as it was given, and a stub receives its own', async () => {
+  const seen: number[] = []
+  const drains = fn({ 'on-event': 'a', retry: 1 }, async ({ data }: Event<number[]>) => {
+    seen.push(data.length)
+    data.length = 0
+    await run('a/drain', [1, 2])
+    throw new Error('again')
+  })
+  const t = testRun({ calls: { 'a/drain': (list: number[]) => list.splice(0).length } })
+  await refusalOf(() => t.run(drains, { data: [1, 2, 3] }))
+  await refusalOf(() => t.retry())
+  assert.equal(seen, [3, 3])
+  assert.equal(t.calls[0], { by: 'run', ref: 'a/drain', args: [[1, 2]] })
+})
+
 tests('a scheduled function receives its tick', async () => {
   const nightly = fn({ schedule: '0 3 * * *' }, ({ type, data, timestamp }) => ({ type, data, timestamp }))
   assert.equal(await testRun({ now: 0 }).run(nightly), {
