@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts'
 import { checkContextKey, demandDeclared, noVariable } from '../events/contextKey.ts'
-import { checkEventType, checkTypeName } from '../events/eventType.ts'
+import { controlOf } from '../domain/controlData.ts'
+import { checkEventType, checkTypeName, isControl } from '../events/eventType.ts'
 import { FailedRun } from '../events/failedRun.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import { keyFrom, reusedKey } from '../events/idempotencyKey.ts'
@@ -48,6 +49,7 @@ export const serveLocally = async (
       return null
     case 'send':
       checkEventType(call.event_type)
+      if (isControl(call.event_type)) controlOf(call.event_type, call.event_data)
       return once(world, call, () => {
         world.sent.push({ type: call.event_type, data: call.event_data })
         return { event_id: newId(), stream_id: info.stream_id }

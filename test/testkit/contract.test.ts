@@ -40,7 +40,9 @@ export const throws = kind => {
 export const sends = async data => { await send('order:paid', data); await emit('token', { text: 'hi' }); await emit('done') }
 export const sendsWrong = kind => ({ empty: () => send(''), long: () => send('x'.repeat(300)), control: () => send('a\\nb'),
   emit: () => emit('y'.repeat(300)), deep: () => { let v = 1; for (let i = 0; i < 2000; i++) v = [v]; return send('a', v) },
-  huge: () => send('a', 'x'.repeat(9 << 20)), ref: () => run('charge') })[kind]()
+  huge: () => send('a', 'x'.repeat(9 << 20)), ref: () => run('charge'), reserved: () => send('svc:x'),
+  badCall: () => send('svc:call', {}), badArgs: () => send('svc:call', { fn: 'shop/sum', args: {} }),
+  badProject: () => send('svc:call', { fn: 'shop/sum', project: 1 }), badReplay: () => send('svc:replay', { run_id: 'x' }) })[kind]()
 export const secrets = async key => context(key).then(value => value.length)
 export const leaks = async () => { const key = await context('PAYMENT_KEY'); await send('leak', { key }); console.log('key', key); return key }
 export const declared = fn({ context: ['OTHER'] }, async key => context(key).then(value => value.length))
@@ -183,7 +185,21 @@ for (const kind of [
 ])
   same('result', kind)
 for (const kind of ['plain', 'fields', 'text', 'object', 'many']) same('throws', kind)
-for (const kind of ['empty', 'long', 'control', 'emit', 'deep', 'huge', 'ref']) same('sendsWrong', kind)
+for (const kind of [
+  'empty',
+  'long',
+  'control',
+  'emit',
+  'deep',
+  'huge',
+  'ref',
+  'reserved',
+  'badCall',
+  'badArgs',
+  'badProject',
+  'badReplay',
+])
+  same('sendsWrong', kind)
 for (const key of ['OTHER', 'MISSING', 'wrong key', '']) same('secrets', key)
 same('leaks')
 same('declared', 'OTHER')

@@ -1,7 +1,6 @@
 import { AppError } from '../../errors.ts'
+import { controlOf, noProject } from '../../domain/controlData.ts'
 import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
-import { RawJson } from '../../events/rawJson.ts'
-import { isId } from '../../ids.ts'
 import { locateRun } from '../runs/locateRun.ts'
 import { demandAllReadable, demandReadable } from '../projects/demandReadable.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -15,39 +14,30 @@ export const checkedControl = async (
   deps: Pick<CommandDeps, 'views' | 'payloads'>,
   { event_type, event_data, env_id }: { event_type: string; event_data: unknown; env_id: string },
 ): Promise<unknown> => {
-  const { views } = deps
-  const data = event_data instanceof RawJson ? event_data.loose : event_data
-  const fields = (typeof data === 'object' && data !== null ? data : {}) as Record<string, unknown>
-  switch (event_type) {
+  const control = controlOf(event_type, event_data)
+  switch (control.type) {
     case CALL:
-      await checkCall(views, fields, env_id)
+      await checkCall(deps.views, control, env_id)
       return event_data
     case CANCEL:
-      return { run_id: await cancelledId(deps, fields, env_id) }
+      if (!(await locateRun(deps, control.run_id, env_id))) throw unknownRun(control.run_id)
+      return { run_id: control.run_id }
     case REPLAY:
-      await checkReplay(views, fields, env_id)
+      await checkReplay(deps.views, control.run_id, env_id)
       return event_data
     default:
-      throw new AppError(
-        'bad_request',
-        `event_type: names that begin with "svc:" are reserved; expected ${CALL}, ${CANCEL}, ${REPLAY} or a name of your own`,
-      )
+      return control satisfies never
   }
 }
 
 const checkCall = async (
   views: CommandDeps['views'],
-  { fn, args, project }: Record<string, unknown>,
+  { fn, project }: { readonly fn: string; readonly project: string | undefined },
   env_id: string,
 ): Promise<void> => {
-  if (typeof fn !== 'string')
-    throw new AppError('bad_request', 'event_data.fn: expected a function reference "ns/var"')
-  if (args !== undefined && !(args instanceof RawJson ? args.isList : Array.isArray(args)))
-    throw new AppError('bad_request', 'event_data.args: expected an array')
   await views.settled('builds', 'projects')
-  const found = typeof project === 'string' ? views.directory.project(env_id, project) : undefined
-  if (project !== undefined && !found)
-    throw new AppError('bad_request', 'event_data.project: expected the id or name of a project')
+  const found = project === undefined ? undefined : views.directory.project(env_id, project)
+  if (project !== undefined && !found) throw noProject()
   if (!views.directory.functionAt(env_id, fn, found?.project_id)) {
     if (found) demandReadable(found, found.deployed)
     else demandAllReadable(views.directory, env_id)
@@ -58,12 +48,7 @@ const checkCall = async (
   }
 }
 
-const checkReplay = async (
-  views: CommandDeps['views'],
-  fields: Record<string, unknown>,
-  env_id: string,
-): Promise<void> => {
-  const run_id = idIn(fields)
+const checkReplay = async (views: CommandDeps['views'], run_id: string, env_id: string): Promise<void> => {
   await views.settled('runs', 'builds', 'projects')
   const run = await views.runs.get(run_id)
   if (run?.env_id !== env_id) throw unknownRun(run_id)
@@ -79,21 +64,6 @@ const checkReplay = async (
     'bad_request',
     `event_data.run_id: the function ${fn} of the run is not in the deployed build of ${project.name}`,
   )
-}
-
-const cancelledId = async (
-  deps: Pick<CommandDeps, 'views' | 'payloads'>,
-  fields: Record<string, unknown>,
-  env_id: string,
-): Promise<string> => {
-  const run_id = idIn(fields)
-  if (!(await locateRun(deps, run_id, env_id))) throw unknownRun(run_id)
-  return run_id
-}
-
-const idIn = ({ run_id }: Record<string, unknown>): string => {
-  if (typeof run_id === 'string' && isId(run_id)) return run_id
-  throw new AppError('bad_request', 'event_data.run_id: expected a UUID')
 }
 
 const unknownRun = (run_id: string): AppError => new AppError('not_found', `No run ${run_id}`)
