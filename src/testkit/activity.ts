@@ -74,7 +74,8 @@ export class Activity {
         this.runs.push({ run_id: event.run_id, stream_id: event.stream_id })
         return void this.open.set(event.run_id, nameOf(event))
       case 'RunFailed':
-        if (event.retry_at !== undefined) this.retries.set(event.run_id, Date.parse(event.retry_at))
+        if (event.retry_at === undefined) this.retries.delete(event.run_id) // its project was deleted, for example
+        else this.retries.set(event.run_id, Date.parse(event.retry_at))
         return void this.open.delete(event.run_id)
       case 'RunRetried':
       case 'RunCancelled':

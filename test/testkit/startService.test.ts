@@ -119,6 +119,16 @@ tests('retries wait for the clock and follow their delays', async () => {
   )
 })
 
+tests('no retry is waited for after its project was deleted', async () => {
+  await using service = await started()
+  await service.send('flaky', { failures: 9 }).settled()
+  const retrying = await service.client.runs.list({ status: 'pending_retry' })
+  assert.is(retrying.data.length, 1)
+  await service.client.request('DELETE /v1/projects/{project}', { path: { project: 'orders' } })
+  await until(async () => (await service.client.runs.list({ status: 'failed' })).data.length === 1)
+  assert.equal(await service.advance(3_600_000), [])
+})
+
 tests('accepts a zip, and webhooks and sessions follow the clock', async () => {
   const { bytes } = await zipBuild({
     'a.js': `import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 's', path: '/p' } }, r => ({ got: r.body }))`,
