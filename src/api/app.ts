@@ -7,6 +7,7 @@ import { answeredPreflight } from './http/cors.ts'
 import { ledToDashboard } from './http/page.ts'
 import { likelyPath } from './http/likelyPath.ts'
 import { problem } from './http/problem.ts'
+import { parseQueriesOnce } from './http/query.ts'
 import { requestLimit } from './http/requestLimit.ts'
 import { serve, serveOperatorOnly, servePublic } from './http/serveRoute.ts'
 import type { ReplyShape } from './route.ts'
@@ -99,6 +100,7 @@ const appOf = (
   serves: Serves = () => true,
 ): Koa => {
   const app = new Koa()
+  parseQueriesOnce(app)
   app.on('error', (error: NodeJS.ErrnoException, ctx?: Context) => {
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.code === 'ECONNRESET' || error.code === 'EPIPE')
       return // the client left

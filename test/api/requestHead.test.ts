@@ -6,6 +6,7 @@ import { readConfig } from '../../src/process/config.ts'
 import { installation } from '../support/installation.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
+import { threadClock } from '../support/threadClock.ts'
 
 const server = await startServer({ env: { SVC_OPERATOR_HOST: 'operator.test' } })
 const { api } = server
@@ -140,6 +141,53 @@ for (const path of [
     })
 
 head.run()
+
+/** As many parameters as a request can have. */
+const MANY = 'a&'.repeat(7900)
+
+const cpu = threadClock()
+
+/** The processor time of work in this thread, in which the service runs too, milliseconds. */
+const cpuOf = async (work: () => unknown): Promise<number> => {
+  const began = cpu()
+  await work()
+  return cpu() - began
+}
+
+const large = suite('a head of 16 KiB')
+
+for (const [path, status] of [
+  ['/status', 400],
+  ['/ui', 200],
+  ['/v1/env/subscribe', 401],
+] as const)
+  large(
+    `with ${MANY.length / 2} parameters for ${path} takes less than a hundred passes over them`,
+    async () => {
+      const passes = await cpuOf(() => {
+        for (let pass = 0; pass < 100; pass++) Array.from(new URLSearchParams(MANY))
+      })
+      const took = await cpuOf(async () => {
+        assert.is((await sent(`GET ${path}?${MANY} HTTP/1.1`, 'Host: svc')).status, status)
+      })
+      assert.ok(took < passes, `${took} of ${passes} ms`)
+    },
+  )
+
+large('gives a parameter all its values, also one with the name of a prototype', async () => {
+  const refused = (query: string) => sent(`GET /v1/runs?${query} HTTP/1.1`, 'Host: svc', KEY)
+  assert.match((await refused('limit=1&offset=2&limit=3')).text, 'limit: expected once, got 2 times')
+  assert.match((await refused('__proto__=1')).text, '__proto__: not a parameter of this endpoint')
+})
+
+large('leads to the dashboard only if its Accept is short', async () => {
+  const accepting = (accept: string) => sent('GET / HTTP/1.1', 'Host: svc', `Accept: ${accept}`)
+  assert.is((await accepting('text/html,application/xhtml+xml,*/*;q=0.8')).status, 302)
+  assert.is((await accepting(`text/html;x="${',;'.repeat(7900)}`)).status, 404)
+  assert.is((await accepting(`text/html${', a/b'.repeat(3000)}`)).status, 404)
+})
+
+large.run()
 
 const operator = suite('SVC_OPERATOR_HOST')
 operator('is the only host with the operator API', async () => {

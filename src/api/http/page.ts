@@ -33,11 +33,14 @@ export const hasCurrent = (
   return isCurrent
 }
 
+/** Browsers send some hundred characters. The parser reads a quoted text again at each comma in it. */
+const MAX_ACCEPT = 1024
+
 /** Redirects a browser from `/` to the dashboard. Returns false for any other request. */
 export const ledToDashboard = (ctx: Context): boolean => {
   if (ctx.path !== '/' || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return false
   ctx.vary('Accept')
-  if (ctx.accepts('json', 'html') !== 'html') return false
+  if (ctx.get('Accept').length > MAX_ACCEPT || ctx.accepts('json', 'html') !== 'html') return false
   ctx.redirect('/ui')
   return true
 }
