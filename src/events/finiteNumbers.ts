@@ -16,9 +16,10 @@ export const tooLargeNumberIn = (value: unknown, json: string): string | undefin
 const infinityIn = (value: unknown): string[] | undefined => {
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : []
   if (!Array.isArray(value) && !isObject(value)) return undefined
-  for (const [name, part] of Object.entries(value)) {
+  // `Object.entries` of a long list would take longer than the parse of its JSON.
+  for (const [name, part] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
     const found = infinityIn(part)
-    if (found) return [name, ...found]
+    if (found) return [String(name), ...found]
   }
   return undefined
 }
