@@ -78,6 +78,8 @@ export type ProjectCommand =
       readonly name: string
       /** The `nameFence` for which the name was reserved. */
       readonly fence: number
+      /** Changes with the name: a refusal of one command changes neither. */
+      readonly network?: readonly string[] | null | undefined
     }
   | { readonly type: 'AbandonRename'; readonly project_id: string; readonly fence: number }
   | { readonly type: 'DeleteProject'; readonly project_id: string }
@@ -192,6 +194,14 @@ const lateFor = (change: 'creation' | 'deployment' | 'rename', fence: number): A
 export const isLate = (error: unknown): boolean =>
   isAppError(error, 'conflict') && error.data['fence'] !== undefined
 
+const networkChanged = (
+  project: Pick<ActiveProject, 'network'>,
+  { project_id, network }: Pick<Extract<ProjectCommand, { type: 'RenameProject' }>, 'project_id' | 'network'>,
+): ProjectEvent[] =>
+  network === undefined || JSON.stringify(network) === JSON.stringify(project.network)
+    ? []
+    : [{ type: 'ProjectNetworkChanged', project_id, network: network && [...network] }]
+
 /** The rules of a project and its builds: at most one build is deployed. */
 export const project: Decider<State, ProjectCommand, ProjectEvent> = {
   initial: () => ({ status: 'absent', nameFence: -1 }),
@@ -217,15 +227,15 @@ export const project: Decider<State, ProjectCommand, ProjectEvent> = {
     }
     const project = activeProject(state)
     switch (command.type) {
-      case 'RenameProject':
-        if (project.name === command.name) return []
+      case 'RenameProject': {
+        const { project_id, name } = command
+        const network = networkChanged(project, command)
+        if (project.name === name) return network
         if (project.nameFence !== command.fence) throw lateFor('rename', project.nameFence)
-        return [{ type: 'ProjectRenamed', project_id: command.project_id, name: command.name }]
-      case 'ChangeNetwork': {
-        const { project_id, network } = command
-        if (JSON.stringify(network) === JSON.stringify(project.network)) return []
-        return [{ type: 'ProjectNetworkChanged', project_id, network: network && [...network] }]
+        return [{ type: 'ProjectRenamed', project_id, name }, ...network]
       }
+      case 'ChangeNetwork':
+        return networkChanged(project, command)
       case 'DeleteProject':
         return [
           { type: 'ProjectDeleted', project_id: command.project_id, build_ids: [...project.builds.keys()] },

@@ -1,10 +1,12 @@
+import { activeProject } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { ProjectDoc } from '../../projections/projects.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectDocFor, projectFor } from './projectFor.ts'
+import { reserveProjectName } from './projectName.ts'
 import { checkedNetwork } from './projectNetwork.ts'
-import { renameProject } from './renameProject.ts'
+import { retryLate } from './retryLate.ts'
 
 export interface ProjectChange {
   /** The project by id or name. */
@@ -14,25 +16,33 @@ export interface ProjectChange {
 }
 
 /**
- * Changes the name or the network of a project, or both (SPEC.md, Projects). New connections of its functions obey the
- * new list. Rejects with `bad_request`, `not_found` or `project_exists`, and then changes nothing.
+ * Changes the name or the network of a project, or both at once (SPEC.md, Projects). The old name becomes available, and new
+ * connections of its functions obey the new list. Rejects with `bad_request`, `not_found`, `project_exists` or
+ * `rate_limit_exceeded`, and then changes nothing.
  */
 export const updateProject = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views'>,
   { project, name, network }: ProjectChange,
-  caller: Caller,
+  { cause }: Caller,
 ): Promise<ProjectDoc> => {
   if (name === undefined && network === undefined)
     throw new AppError('bad_request', 'name: expected `name` or `network`, got neither')
   const checked = network === undefined ? undefined : checkedNetwork(network)
   await deps.views.settled('projects')
-  const { project_id } = projectFor(deps.views.directory, caller.cause.env_id, project)
-  if (name !== undefined) await renameProject(deps, { project: project_id, name }, caller)
-  if (checked !== undefined)
-    await deps.aggregates.projects.handle(
-      streamOf.project(project_id),
-      { type: 'ChangeNetwork', project_id, network: checked },
-      caller.cause,
-    )
+  const { project_id, name: before } = projectFor(deps.views.directory, cause.env_id, project)
+  const { projects } = deps.aggregates
+  const stream = streamOf.project(project_id)
+  if (name !== undefined && name !== before)
+    await retryLate(async () => {
+      const fence = await projects.read(stream, (state) => activeProject(state).nameFence)
+      await reserveProjectName(deps, { name, project_id, fence }, cause)
+      await projects.handle(
+        stream,
+        { type: 'RenameProject', project_id, name, fence, network: checked },
+        cause,
+      )
+    })
+  else if (checked !== undefined)
+    await projects.handle(stream, { type: 'ChangeNetwork', project_id, network: checked }, cause)
   return projectDocFor(deps, project_id)
 }

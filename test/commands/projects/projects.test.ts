@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
 import { deleteProject } from '../../../src/commands/projects/deleteProject.ts'
-import { renameProject } from '../../../src/commands/projects/renameProject.ts'
+import { updateProject } from '../../../src/commands/projects/updateProject.ts'
 import { STALE_MS } from '../../../src/commands/projects/reserveName.ts'
 import { clock } from '../../../src/clock.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
@@ -140,7 +140,7 @@ creating('repeated after a rename changes nothing', async () => {
   const key = newId()
   const again = { ...caller, newId: (what: string) => derivedIdBeside(key, what) }
   const { project_id } = await create('before-rename', again)
-  await renameProject(deps, { project: project_id, name: 'after-rename' }, caller)
+  await updateProject(deps, { project: project_id, name: 'after-rename' }, caller)
   assert.is((await create('before-rename', again)).name, 'after-rename')
   assert.is.not((await create('before-rename')).project_id, project_id)
 })
@@ -158,7 +158,7 @@ const renaming = suite('renaming a project')
 
 renaming('makes its old name available', async () => {
   const { project_id } = await create('old')
-  const renamed = await renameProject(deps, { project: 'old', name: 'new' }, caller)
+  const renamed = await updateProject(deps, { project: 'old', name: 'new' }, caller)
   assert.equal([renamed.project_id, renamed.name], [project_id, 'new'])
   await create('old')
 })
@@ -166,21 +166,37 @@ renaming('makes its old name available', async () => {
 renaming('to its own name stores nothing', async () => {
   const { project_id } = await create('same')
   const before = await node.store.head()
-  await renameProject(deps, { project: project_id, name: 'same' }, caller)
+  await updateProject(deps, { project: project_id, name: 'same' }, caller)
   assert.is(await node.store.head(), before)
 })
 
 renaming('to a name that is taken is refused, and changes nothing', async () => {
   await create('mine')
   await create('yours')
-  await refusedWith('project_exists', () => renameProject(deps, { project: 'mine', name: 'yours' }, caller))
+  await refusedWith('project_exists', () => updateProject(deps, { project: 'mine', name: 'yours' }, caller))
   assert.is(node.views.directory.project(env_id, 'mine')?.name, 'mine')
+})
+
+renaming('with a new network changes both or neither', async () => {
+  const { project_id } = await create('hosts')
+  const change = (on: typeof deps) =>
+    updateProject(on, { project: project_id, name: 'other-hosts', network: ['a.example'] }, caller)
+  await refusedWith('unavailable', () => change(dyingAt('before', 'ProjectNetworkChanged')))
+  const unchanged = await updateProject(deps, { project: project_id, name: 'hosts' }, caller)
+  assert.equal([unchanged.name, unchanged.network], ['hosts', null])
+  const changed = await change(deps)
+  assert.equal([changed.name, changed.network], ['other-hosts', ['a.example']])
+  assert.equal(
+    (await updateProject(deps, { project: 'other-hosts', name: 'other-hosts', network: null }, caller))
+      .network,
+    null,
+  )
 })
 
 renaming('refuses a project of another environment as if it did not exist (I7)', async () => {
   const { project_id } = await create('theirs')
   for (const project of [project_id, 'theirs', newId()])
-    await refusedWith('not_found', () => renameProject(deps, { project, name: 'x' }, callerOf(newId())))
+    await refusedWith('not_found', () => updateProject(deps, { project, name: 'x' }, callerOf(newId())))
 })
 
 for (const [where, nodes] of [
@@ -192,7 +208,7 @@ for (const [where, nodes] of [
     const { project_id } = await create(`${names[0]}-before`)
     await Promise.all(
       names.map((name, i) =>
-        renameProject(nodes[i % nodes.length] ?? deps, { project: project_id, name }, caller),
+        updateProject(nodes[i % nodes.length] ?? deps, { project: project_id, name }, caller),
       ),
     )
     await node.views.settled()
@@ -208,7 +224,7 @@ renaming('back and forth at once keeps its name for itself', async () => {
   for (const round of [0, 1, 2, 3, 4, 5]) {
     await Promise.all(
       ['back', 'forth', 'back', 'forth'].map((name, i) =>
-        renameProject(i % 2 ? deps : elsewhere, { project: project_id, name }, caller),
+        updateProject(i % 2 ? deps : elsewhere, { project: project_id, name }, caller),
       ),
     )
     await node.views.settled()
@@ -223,7 +239,7 @@ renaming('several projects to one name at once gives it to one of them', async (
   const rivals = await Promise.all([1, 2, 3, 4].map((n) => create(`rival-${n}`)))
   const results = await Promise.allSettled(
     rivals.map(({ project_id }, i) =>
-      renameProject(i % 2 ? deps : elsewhere, { project: project_id, name: 'wanted' }, caller),
+      updateProject(i % 2 ? deps : elsewhere, { project: project_id, name: 'wanted' }, caller),
     ),
   )
   assert.is(results.filter(({ status }) => status === 'fulfilled').length, 1)
@@ -231,7 +247,7 @@ renaming('several projects to one name at once gives it to one of them', async (
 
 renaming('can be repeated when it stopped after the new name was reserved', async () => {
   const { project_id } = await create('half')
-  const rename = (on: typeof deps) => renameProject(on, { project: project_id, name: 'whole' }, caller)
+  const rename = (on: typeof deps) => updateProject(on, { project: project_id, name: 'whole' }, caller)
   await refusedWith('unavailable', () => rename(dyingAt('before', 'ProjectRenamed')))
   await refusedWith('project_exists', () => create('half'))
   assert.is((await rename(elsewhere)).name, 'whole')
@@ -240,7 +256,7 @@ renaming('can be repeated when it stopped after the new name was reserved', asyn
 
 renaming('to another name makes the name of a rename that stopped available', async () => {
   const { project_id } = await create('undecided')
-  const rename = (name: string, on = deps) => renameProject(on, { project: project_id, name }, caller)
+  const rename = (name: string, on = deps) => updateProject(on, { project: project_id, name }, caller)
   await refusedWith('unavailable', () => rename('first', dyingAt('before', 'ProjectRenamed')))
   await rename('second')
   await create('first')
@@ -248,7 +264,7 @@ renaming('to another name makes the name of a rename that stopped available', as
 
 renaming('makes its old name available, also when the node dies right after it', async () => {
   const { project_id } = await create('lost')
-  const rename = (on: typeof deps) => renameProject(on, { project: project_id, name: 'found' }, caller)
+  const rename = (on: typeof deps) => updateProject(on, { project: project_id, name: 'found' }, caller)
   await refusedWith('unavailable', () => rename(dyingAt('after', 'ProjectRenamed')))
   assert.is((await rename(elsewhere)).name, 'found')
   await create('lost')
@@ -280,7 +296,7 @@ renaming('has no effect after another project took the new name over from its sl
   const command = { type: 'RenameProject', project_id, name: 'stale', fence } as const
   await refusedWith('conflict', () => elsewhere.aggregates.projects.handle(stream, command, caller.cause))
   await refusedWith('project_exists', () =>
-    renameProject(elsewhere, { project: project_id, name: 'stale' }, caller),
+    updateProject(elsewhere, { project: project_id, name: 'stale' }, caller),
   )
   assert.is(node.views.directory.project(env_id, 'stale')?.project_id, taker.project_id)
 })

@@ -5,7 +5,6 @@ import { deployBuild } from '../../../src/commands/builds/deployBuild.ts'
 import { uploadBuild } from '../../../src/commands/builds/uploadBuild.ts'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
 import { deleteProject } from '../../../src/commands/projects/deleteProject.ts'
-import { renameProject } from '../../../src/commands/projects/renameProject.ts'
 import { updateProject } from '../../../src/commands/projects/updateProject.ts'
 import type { FunctionSpec } from '../../../src/events/project.ts'
 import type { Scenario } from '../subject.ts'
@@ -42,7 +41,7 @@ export const openProjects = async (world: World): Promise<Scenario<ProjectsComma
         await createProject(node, { name: command.name }, caller)
         return
       case 'rename':
-        await renameProject(node, { project, name: command.name }, caller)
+        await updateProject(node, { project, name: command.name }, caller)
         return
       case 'network':
         await updateProject(node, { project, network: command.network }, caller)
