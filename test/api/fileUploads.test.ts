@@ -247,6 +247,14 @@ for (const number of ['0', '10001', 'x', '-1', '1e3', '00000000001']) {
   })
 }
 
+rules('a part of a part is refused', async () => {
+  const { upload_id } = await begin('pieces')
+  const headers = { 'Content-Range': 'bytes 0-2/9' }
+  const { status, json } = await api.send('PUT', `/files/uploads/${upload_id}/1`, { body: 'abc', headers })
+  assert.is(status, 400)
+  assert.match(JSON.stringify(json), 'Content-Range: not supported, expected the whole content')
+})
+
 rules('part 10,000 is one', async () => {
   const { upload_id } = await begin('last')
   assert.is((await putPart(upload_id, 10_000, bytesOf(1, 1))).part_number, 10_000)

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { json } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import type { Static } from 'typebox'
 import { STREAMED_BYTES, WEBHOOKS_BYTES } from '../../src/api/http/memory.ts'
@@ -278,6 +281,22 @@ quota('a large webhook that is refused leaves the memory for bodies to the next 
     const { status, code, message } = refusal(await send())
     assert.equal([n, status, code], [n, 403, 'quota_exceeded'], message)
   }
+})
+
+quota('the largest file of a plan: an upload in one request is refused as one in parts is', async () => {
+  const api = apiOf(outOfRuns)
+  const size = termsOf.free.maxFileBytes + 1
+  const inParts = await api.refused('POST', '/files/uploads', { path: 'big', expected_size: size })
+  const sent = request(`${server.url}/v1/files/upload/big`, {
+    method: 'PUT',
+    headers: { Authorization: `Bearer ${api.key}`, 'Content-Length': size, Expect: '100-continue' },
+  }).on('error', () => {}) // ended below without a body
+  sent.flushHeaders()
+  const [reply] = (await once(sent, 'response')) as [IncomingMessage]
+  const { error } = (await json(reply)) as { error: { code: string; message: string } }
+  sent.destroy()
+  assert.equal([reply.statusCode, error.code, error.message], [403, 'quota_exceeded', inParts.message])
+  assert.is(inParts.message, `The plan allows at most ${size - 1} bytes per file, got ${size}`)
 })
 
 quota('a refusal is not stored under an Idempotency-Key, because the plan may be raised', async () => {

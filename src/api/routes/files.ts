@@ -81,8 +81,13 @@ export const announcedBytes = (ctx: Context): number | null => {
   return header === '' ? null : Number(header)
 }
 
-/** Refuses encoded content: a file keeps its type and not its encoding, so a download could not be read. */
+/**
+ * Refuses content that is not to be stored as it is: a part of it would replace the whole (RFC 9110, 14.5), and a file keeps
+ * its type and not its encoding, so a download could not be read.
+ */
 export const demandPlain = (ctx: Context): void => {
+  if (ctx.get('Content-Range') !== '')
+    throw new AppError('bad_request', 'Content-Range: not supported, expected the whole content')
   const encoding = ctx.get('Content-Encoding')
   if (encoding !== '' && encoding.toLowerCase() !== 'identity')
     throw new AppError(
@@ -94,8 +99,6 @@ export const demandPlain = (ctx: Context): void => {
 const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
   const { ctx, deps, caller, credential } = ask
   const path = pathIn(ctx, UPLOAD)
-  if (ctx.get('Content-Range') !== '')
-    throw new AppError('bad_request', 'Content-Range: not supported, expected the whole file')
   demandPlain(ctx)
   const content_type = checkedContentType(ctx.get('Content-Type'))
   const content = () => {

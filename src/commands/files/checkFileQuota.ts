@@ -6,9 +6,12 @@ import { fileAt } from './fileAt.ts'
 /** Throws `quota_exceeded` when the plan allows no file of `size` bytes (SPEC.md, Limits). */
 export const checkFileSize = (quotas: FileQuota, env_id: string, size: number): void => {
   const most = quotas.maxFileBytes(env_id)
-  if (size > most)
-    throw new AppError('quota_exceeded', `The plan allows at most ${most} bytes per file, got ${size}`)
+  if (size > most) throw beyondPlan(most, String(size))
 }
+
+/** The refusal of a file that is larger than the plan allows. */
+export const beyondPlan = (most: number, got: string): AppError =>
+  new AppError('quota_exceeded', `The plan allows at most ${most} bytes per file, got ${got}`)
 
 /** Rejects with `quota_exceeded` when the plan does not allow a file of `size` bytes at the path (SPEC.md, Limits). */
 export const checkFileQuota = async (

@@ -8,6 +8,7 @@ import { AppError, isAppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import type { File } from '../../events/file.ts'
 import { newId } from '../../ids.ts'
+import { beyondPlan } from './checkFileQuota.ts'
 import { commitFile } from './commitFile.ts'
 import type { CommandDeps } from '../deps.ts'
 import { demandAction, type WriteRights } from './demandWrite.ts'
@@ -43,9 +44,12 @@ export const storeFile = async (
   const content_type = checkedContentType(wanted.content_type)
   const former = await fileAt(deps, env_id, path)
   demandAction(rights, path, former ? 'update' : 'create') // spares the content of a refused writer; the append decides
-  const most = Math.min(maxBytes, quotas.maxFileBytes(env_id))
+  const allowed = quotas.maxFileBytes(env_id)
+  const most = Math.min(maxBytes, allowed)
   const tooLarge = (got: string) =>
-    new AppError('payload_too_large', `body: expected at most ${most} bytes, got ${got}`)
+    allowed < maxBytes
+      ? beyondPlan(allowed, got)
+      : new AppError('payload_too_large', `body: expected at most ${most} bytes, got ${got}`)
   if (announced !== null && announced > most) throw tooLarge(String(announced))
   const room = quotas.roomFor(env_id, { id: path, bytes: former?.size ?? 0 })
 
