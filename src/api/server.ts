@@ -20,6 +20,7 @@ const HEADERS_TIMEOUT_MS = 20_000
 /** Node looks for clients that are too slow once in this time. */
 const LOOK_EVERY_MS = 5000
 const MAX_HEADER_BYTES = 16 << 10
+const MAX_HEADER_LINES = 1000
 /** A client that reads none of its reply for this long is disconnected. */
 const STALLED_MS = 60_000
 const KEEP_ALIVE_MS = 65_000
@@ -118,6 +119,7 @@ const open = (
     ? createTlsServer({ ...settings, ...tlsOf(certificateOf) }, guarded)
     : createServer(settings, guarded)
   server.maxConnections = MAX_CONNECTIONS
+  server.maxHeadersCount = MAX_HEADER_LINES
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_CONNECTION
   server.timeout = STALLED_MS
   // Without a listener, Node would also end connections that wait for a long run.
@@ -251,7 +253,10 @@ const close = (server: Server): Promise<void> =>
 const reasonOf = ({ code }: NodeJS.ErrnoException): AppError => {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new AppError('headers_too_large', `headers: expected at most ${MAX_HEADER_BYTES} bytes in all`)
+      return new AppError(
+        'headers_too_large',
+        `headers: expected at most ${MAX_HEADER_BYTES} bytes and ${MAX_HEADER_LINES} lines in all`,
+      )
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new AppError('request_timeout', `headers: expected within ${HEADERS_TIMEOUT_MS / 1000} s`)
     default:

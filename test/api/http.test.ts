@@ -99,11 +99,12 @@ envelope('of an unknown method on an unknown path is 404', async () => {
 for (const [what, text, status, code] of [
   ['what is not HTTP', 'nonsense\r\n\r\n', 400, 'bad_request'],
   [
-    'too many headers',
+    'headers that are too long',
     `GET /v1/env HTTP/1.1\r\nX-Long: ${'x'.repeat(17 << 10)}\r\n\r\n`,
     431,
     'headers_too_large',
   ],
+  ['too many headers', `GET /v1/env HTTP/1.1\r\n${'X:\r\n'.repeat(1001)}\r\n`, 431, 'headers_too_large'],
 ] as const) {
   envelope(`is an error for ${what} too`, async () => {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
@@ -111,9 +112,11 @@ for (const [what, text, status, code] of [
     const reply = (await buffer(socket)).toString()
     assert.match(reply, new RegExp(`^HTTP/1\\.1 ${status} `))
     const { error } = JSON.parse(reply.slice(reply.indexOf('{'))) as {
-      error: { code: string; request_id: string }
+      error: { code: string; message: string; request_id: string }
     }
     assert.is(error.code, code)
+    if (status === 431)
+      assert.is(error.message, 'headers: expected at most 16384 bytes and 1000 lines in all')
     assert.ok(isId(error.request_id))
     assert.match(reply, `\r\nX-Request-Id: ${error.request_id}\r\n`)
   })

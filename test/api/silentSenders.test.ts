@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { deploy, publish, type Webhook } from '../support/build.ts'
 import { startServer } from '../support/server.ts'
@@ -88,6 +89,16 @@ silent('that leave while they wait for memory take none', async () => {
     async () => void (await api.send('GET', '/env')),
   )
   await publish(api, 'large', 'x'.repeat(100_000))
+})
+
+silent('within their headers get a 408 and the time of the next attempt', async () => {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port) })
+  socket.write('GET /v1/env HTTP/1.1\r\nHost: svc\r\nX-')
+  const reply = (await buffer(socket)).toString()
+  assert.match(reply, /^HTTP\/1\.1 408 /)
+  assert.match(reply, '\r\nRetry-After: 1\r\n')
+  assert.match(reply, '"request_timeout"')
 })
 
 silent.after(() => server.stop())

@@ -57,7 +57,7 @@ export const problem =
         ctx.res.destroy() // a reply that has begun cannot become an error
         return
       }
-      if (error.retryable) ctx.set('Retry-After', String(error.data['retryAfter'] ?? 1))
+      ctx.set(retryHeaders(error))
       if (error.code === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
       ctx.set(helpHeaders(error, ctx))
       ctx.status = error.status
@@ -132,6 +132,10 @@ const sendEarly = (ctx: Context, text: string): void => {
 export const errorBody = ({ code, message, data: { run_id } }: AppError, request_id: string) => ({
   error: { code, message, request_id, ...(run_id !== undefined && { run_id }) },
 })
+
+/** The time after which another attempt may succeed. */
+export const retryHeaders = ({ retryable, data }: AppError): Record<string, string> =>
+  retryable ? { 'Retry-After': String(data['retryAfter'] ?? 1) } : {}
 
 /** The client gets no detail of an unknown error; the server log has the cause. */
 const toAppError = (thrown: unknown): AppError => {

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
-import { errorBody } from './problem.ts'
+import { errorBody, retryHeaders } from './problem.ts'
 import { DEFAULT_HEADERS } from './replyHeaders.ts'
 
 /** A refused client must read the reply within this time. */
@@ -16,7 +16,9 @@ export const refuseSocket = (socket: Socket, reason: AppError): void => {
   const head = [
     `HTTP/1.1 ${reason.status} ${STATUS_CODES[reason.status]}`,
     `X-Request-Id: ${request_id}`,
-    ...Object.entries(DEFAULT_HEADERS).map(([name, value]) => `${name}: ${value}`),
+    ...Object.entries({ ...DEFAULT_HEADERS, ...retryHeaders(reason) }).map(
+      ([name, value]) => `${name}: ${value}`,
+    ),
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
