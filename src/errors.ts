@@ -12,7 +12,6 @@ const catalogue = {
   domain_limit_reached: { status: 403, retryable: false },
   not_found: { status: 404, retryable: false },
   method_not_allowed: { status: 405, retryable: false },
-  not_acceptable: { status: 406, retryable: false },
   request_timeout: { status: 408, retryable: true },
   project_exists: { status: 409, retryable: false },
   context_exists: { status: 409, retryable: false },

@@ -116,6 +116,17 @@ sessions('are created by API keys alone: by sessions and service keys 403 forbid
     await isRefusedWith(key, ['POST', path, { permissions: READ }], [403, 'forbidden'])
 })
 
+sessions('are created with bodies of at most 64 KiB, and so are service keys', async () => {
+  for (const path of ['/sessions', '/service-keys']) {
+    const statusOf = async (bytes: number) => {
+      const empty = { permissions: READ, metadata: '' }
+      const metadata = 'x'.repeat(bytes - JSON.stringify(empty).length)
+      return (await api.send('POST', path, { body: { ...empty, metadata } })).status
+    }
+    assert.equal([await statusOf(65_536), await statusOf(65_537)], [201, 413], path)
+  }
+})
+
 sessions(
   'permissions and metadata of many objects are refused, as lists would need too much memory',
   async () => {

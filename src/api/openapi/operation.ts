@@ -20,10 +20,16 @@ export const operationOf = (route: Route): JsonSchema => {
   }
 }
 
-const bodyOf = ({ method, body, form, rawBody, example }: Route): JsonSchema => {
+const bodyOf = ({ method, body, form, rawBody, example, maxBodyBytes }: Route): JsonSchema => {
   if (body) {
     const content = { schema: toJsonSchema(body), ...(example !== undefined && { example }) }
-    return { requestBody: { required: true, content: { 'application/json': content } } }
+    return {
+      requestBody: {
+        ...(maxBodyBytes !== undefined && { description: `At most ${maxBodyBytes} bytes` }),
+        required: true,
+        content: { 'application/json': content },
+      },
+    }
   }
   if (form)
     return {

@@ -14,7 +14,6 @@ const meanings = {
   domain_limit_reached: 'The plan allows no more domains',
   not_found: 'The resource does not exist in the environment of the credential',
   method_not_allowed: 'The path does not support this method',
-  not_acceptable: 'The reply is not available in the requested media type',
   request_timeout: 'The request took too long to arrive',
   project_exists: 'The environment already has a project with this name',
   context_exists: 'The project already has a context variable with this key',

@@ -18,7 +18,10 @@ const name = Type.String({
   description: 'Unique in the environment; can be used in paths instead of the id',
 })
 const NewProject = Type.Object({ name, network: Type.Optional(Network) })
-const ChangedProject = Type.Object({ name: Type.Optional(name), network: Type.Optional(Network) })
+const ChangedProject = Type.Object(
+  { name: Type.Optional(name), network: Type.Optional(Network) },
+  { minProperties: 1 },
+)
 
 const present = ({ order: _, pauses: __, ...project }: ProjectDoc) => project
 
