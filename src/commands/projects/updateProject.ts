@@ -1,5 +1,4 @@
 import { activeProject } from '../../domain/project.ts'
-import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { ProjectDoc } from '../../projections/projects.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
@@ -25,8 +24,6 @@ export const updateProject = async (
   { project, name, network }: ProjectChange,
   { cause }: Caller,
 ): Promise<ProjectDoc> => {
-  if (name === undefined && network === undefined)
-    throw new AppError('bad_request', 'name: expected `name` or `network`, got neither')
   const checked = network === undefined ? undefined : checkedNetwork(network)
   await deps.views.settled('projects')
   const { project_id, name: before } = projectFor(deps.views.directory, cause.env_id, project)
