@@ -483,7 +483,7 @@ export interface RunInput {
     readonly timestamp: string
     readonly source: string
   } | null
-  /** The data of the event or of the tick, the list of arguments, or the request with secrets masked as `***` */
+  /** The data of the event or of the tick, the list of arguments, or the request with secrets masked as `***` and without a body of more than 32 KiB */
   readonly value: unknown
   /** The retention period of the value has ended */
   readonly cleared: boolean
@@ -500,7 +500,7 @@ export interface RunLogs {
     readonly ip: string | null
     /** `***` if the endpoint requires a credential */
     readonly auth: string | null
-    /** Omitted if larger than 64 KiB */
+    /** Omitted if larger than 32 KiB */
     readonly body?: unknown
   } | null
   readonly lines: readonly {

@@ -35,6 +35,6 @@ export const presentRequest = async (payload: Payload, payloads: Payloads) => {
     headers: headers ?? {},
     ip: ip ?? null,
     auth: auth ? MASK : null,
-    ...(!payload.ref && body !== undefined && { body }), // a body over 64 KiB is omitted
+    ...(!payload.ref && body !== undefined && { body }), // the body of a request over 64 KiB is omitted
   }
 }

@@ -111,7 +111,8 @@ export const RunInput = Type.Object({
   ),
   value: Type.Unknown({
     description:
-      'The data of the event or of the tick, the list of arguments, or the request with secrets masked as `***`',
+      'The data of the event or of the tick, the list of arguments, or the request with secrets masked as `***` and without ' +
+      'a body of more than 32 KiB',
   }),
   cleared: Type.Boolean({ description: 'The retention period of the value has ended' }),
 })
@@ -176,7 +177,7 @@ export const RunLogs = Type.Object({
         headers: Type.Record(Type.String(), Type.String()),
         ip: nullable(Type.String()),
         auth: nullable(Type.String({ description: '`***` if the endpoint requires a credential' })),
-        body: Type.Optional(Type.Unknown({ description: 'Omitted if larger than 64 KiB' })),
+        body: Type.Optional(Type.Unknown({ description: 'Omitted if larger than 32 KiB' })),
       },
       {
         description:
