@@ -2,14 +2,11 @@ import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { counted } from '../../text/counted.ts'
 import { AppError, isAppError } from '../../errors.ts'
-import { START } from '../../events/event.ts'
-import { streamOf } from '../../events/streams.ts'
 import type { ReadModels } from '../../ports/readModels.ts'
 import type { CommandDeps } from '../deps.ts'
-import { orgIdOf } from '../orgs/createOrg.ts'
-import { FIRST_ORG } from '../orgs/ensureFirstTenant.ts'
 import { storedFacts } from '../storedFacts.ts'
 import { blobsLogId, isUsed } from './blobsLogId.ts'
+import { hasFacts } from './hasFacts.ts'
 import { foreignBlobs } from './openInstallation.ts'
 import { type Loss, lossesIn, type Traces } from './lossOf.ts'
 import { readInstallation } from './readInstallation.ts'
@@ -74,7 +71,7 @@ const tracesIn = async ({ store, aggregates, readModels, blobs }: Deps): Promise
   return {
     log: {
       ids,
-      hasFacts: isFounded || (store.countBetween(START, head) ?? 0) > 0 || (await hasTenant({ store })),
+      hasFacts: isFounded || (await hasFacts(store)),
       head,
       hadCheckpoint: !isWithin || (await store.canHaveHad(checkpoint)),
       remembered: await store.remembered(),
@@ -88,12 +85,6 @@ const tracesIn = async ({ store, aggregates, readModels, blobs }: Deps): Promise
 const lacksBlobs = async ({ store }: Pick<Deps, 'store'>, { log, blobs }: Traces): Promise<boolean> => {
   if (log.ids.length > 0 || !log.hasFacts || blobs.isUsed) return false
   for await (const _ of storedFacts({ store }, ['BuildUploaded', 'FileStored', 'DataKeyCreated'])) return true
-  return false
-}
-
-/** An event store that cannot count its events may be shared with others. */
-const hasTenant = async ({ store }: Pick<Deps, 'store'>): Promise<boolean> => {
-  for await (const _ of store.read(streamOf.org(orgIdOf(FIRST_ORG)), { limit: 1 })) return true
   return false
 }
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { parseApiToken } from '../../access/tokens.ts'
 import { AppError, isAppError } from '../../errors.ts'
-import { START } from '../../events/event.ts'
 import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import { newId } from '../../ids.ts'
@@ -11,6 +10,7 @@ import { type WrappedKey, WrappedKeys } from '../../secrets/wrappedKeys.ts'
 import type { CommandDeps } from '../deps.ts'
 import { FIRST_ENV, FIRST_ORG } from '../orgs/ensureFirstTenant.ts'
 import { envIdAt } from '../orgs/createEnv.ts'
+import { hasFacts } from './hasFacts.ts'
 import { type Founded, readInstallation } from './readInstallation.ts'
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'blobs'> & { readonly masterKeys: MasterKeys }
@@ -59,8 +59,11 @@ const found = async (
   { masterKey, replaces = [], ...given }: Given,
 ): Promise<void> => {
   const { aggregates, store, masterKeys } = deps
-  const isNew = (await store.head()) === START
-  if (!isNew) await checkEarlierLog(deps, wrapped, { masterKey, ...given })
+  const isNew = !(await hasFacts(store))
+  if (!isNew) {
+    if (await readInstallation(deps)) return // another node has founded it meanwhile, and stored its first facts
+    await checkEarlierLog(deps, wrapped, { masterKey, ...given })
+  }
   // A log of an earlier version derived credentials from the master key itself, and they must remain valid.
   const root: WrappedKey = { kind: 'root', id: newId() }
   const master_key_id = masterKeys.configured

@@ -7,6 +7,10 @@ import { DataKeys } from '../../../src/secrets/dataKeys.ts'
 import { Keyring } from '../../../src/secrets/keyring.ts'
 import { masterKeyIdOf, MasterKeys } from '../../../src/secrets/masterKeys.ts'
 import { WrappedKeys } from '../../../src/secrets/wrappedKeys.ts'
+import { openSurely } from '../../contracts/eventStore/openEventStoreDb.ts'
+import { reportExercised } from '../../support/engines.ts'
+import { startStandIn } from '../../support/eventstoredb/index.ts'
+import { forwarding } from '../../support/forwarding.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
 import {
@@ -108,3 +112,53 @@ earlier('without data keys proves its master key by the first API key', async (e
   await startNode(engines, OLD)
 })
 earlier.run()
+
+reportExercised('EventStoreDB stand-in')
+
+/** Engines whose log is on an event store that is never empty, with the facts of another installation. */
+const shared = suite<Context & { stop: () => Promise<void> }>('the master key at a start on EventStoreDB')
+shared.before.each(async (context) => {
+  const standIn = await startStandIn()
+  const other = {
+    store: await openSurely(`${standIn.url}&prefix=other.`),
+    blobs: await openBlobs({ dir: tempDir() }),
+  }
+  await earlierNode(other, FOREIGN)
+  await closing(other)
+  context.store = await openSurely(`${standIn.url}&prefix=own.`)
+  context.blobs = await openBlobs({ dir: tempDir() })
+  context.stop = standIn.stop
+})
+shared.after.each(async (context) => {
+  await closing(context)
+  await context.stop()
+})
+
+shared('of a new installation is not its root key', async (engines) => {
+  const { rootKey } = await startNode(engines, OLD)
+  assert.not.equal(rootKey, OLD)
+  assert.equal((await startNode(engines, OLD)).rootKey, rootKey)
+})
+
+shared('is the root key of a log without a canary', async (engines) => {
+  await earlierNode(engines, OLD)
+  assert.equal((await startNode(engines, OLD)).rootKey, OLD)
+})
+
+shared(
+  'gives nodes one root key also if one founds the installation while another starts',
+  async (engines) => {
+    const { store } = engines
+    let first: Promise<Buffer> | undefined
+    const found = async () => {
+      const { aggregates, keyring, rootKey } = await startNode(engines, OLD)
+      await ensureFirstTenant({ aggregates, keyring }, { token: apiKey })
+      return rootKey
+    }
+    const late = forwarding(store, { head: async () => (await (first ??= found())) && store.head() })
+    const { rootKey } = await startNode({ ...engines, store: late }, OLD)
+    assert.equal(rootKey, await first)
+    assert.is((await blobsIn(engines)).length, 1)
+  },
+)
+shared.run()
