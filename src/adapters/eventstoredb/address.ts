@@ -8,8 +8,6 @@ export interface Address {
   readonly connectionName: string
   /** The prefix of every stream, type and group name, so that several installations can share one server. */
   readonly prefix: string
-  /** User and password, for calls that require them. A server without authentication ignores them. */
-  readonly login: { readonly username: string; readonly password: string }
   /** For messages and logs: hosts without user and password. */
   readonly place: string
 }
@@ -44,8 +42,6 @@ const OPTIONS = [
  */
 export const parseAddress = (url: string): Address => {
   const refused = addressRefusal('SVC_EVENT_STORE', url)
-  const decoded = (text: string): string =>
-    decodedPart(text, () => refused('expected user and password URI-encoded'))
   const [, scheme, user, hosts, query] =
     /^(esdb(?:\+discover)?):\/\/(?:([^@/?]*)@)?([^/?@]+)\/?(?:\?([^@]*))?$/.exec(url) ?? []
   if (!scheme || !hosts) {
@@ -53,6 +49,8 @@ export const parseAddress = (url: string): Address => {
   }
   if (user !== undefined && !/^[^:]+:[^:]+$/.test(user))
     throw refused('expected <user>:<password>@ before the host, both URI-encoded')
+  for (const part of user?.split(':') ?? [])
+    decodedPart(part, () => refused('expected user and password URI-encoded'))
   if (!hosts.split(',').every(isHost))
     throw refused('expected host names or IPv4 addresses, each with a port from 1 to 65535 or with none')
   const options = new URLSearchParams(query)
@@ -66,12 +64,10 @@ export const parseAddress = (url: string): Address => {
   options.delete('connectionName')
   if (!options.has('gossipTimeout')) options.set('gossipTimeout', String(GOSSIP_TIMEOUT_S))
   const login = user === undefined ? '' : `${user}@`
-  const [username = '', password = ''] = (user ?? '').split(':').map(decoded)
   return {
     connectionString: `${scheme}://${login}${hosts}?${options.toString()}`,
     connectionName,
     prefix,
-    login: { username, password },
     place: `${scheme}://${hosts}`,
   }
 }

@@ -221,6 +221,9 @@ const refusalOf = (reply: streams.BatchAppendResp, stream: string, expected: Exp
   if (kind === 'MaximumAppendSizeExceeded') {
     return new AppError('payload_too_large', `An append to ${stream} is larger than the event store accepts`)
   }
+  if (kind === 'StreamDeleted') {
+    return new AppError('not_found', `An operator has ended the stream ${stream} of the event store for ever`)
+  }
   if (kind === 'AccessDenied') {
     return new AppError('unavailable', 'The event store refused the user or password of an append')
   }

@@ -1,5 +1,6 @@
 import type { CallOptions, Channel, Client as GrpcClient, Metadata } from '@grpc/grpc-js'
 import { EventStoreDBClient } from '@eventstore/db-client'
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { atMost } from '../../loops/deadline.ts'
@@ -46,7 +47,8 @@ const DISPOSE_MS = 2000
  * H1: after a failed call the client waits for its current channel and ignores the result, also the failure.
  * H2: calls about groups do not wait for the features of the server, which are checked at the start. The client would keep
  * a question about them that failed or was never answered, for all later calls.
- * H3: closing looks at no promise of the client. A channel that is found later is closed at once.
+ * H3: an append is a call of its own. The batch append of the client has no deadline (docs/decisions/0010).
+ * H4: closing looks at no promise of the client. A channel that is found later is closed at once.
  *
  * `onConnected` gets the error of each TLS connection, or undefined when one succeeds. Throws `bad_request` for an
  * address that cannot work.
@@ -58,11 +60,11 @@ export const openClient = (address: Address, onConnected: (error: unknown) => vo
   let isClosed = false
   let channel: Channel | undefined
   hooks.handleError = (rpc, error) => handleError(rpc, error).catch(() => {}) // H1
-  hooks.supports = () => Promise.resolve(true) // H2
+  hooks.supports = (method) => Promise.resolve(method !== streamsGrpc.StreamsService.batchAppend) // H2, H3
   hooks.createChannel = async () => {
     if (isClosed) throw silent()
     channel = await createChannel()
-    if (isClosed) channel.close() // H3
+    if (isClosed) channel.close() // H4
     return channel
   }
   return {

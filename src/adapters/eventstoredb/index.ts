@@ -60,7 +60,6 @@ const openingFailure = (error: unknown, { place }: Address): AppError => {
 class EventStoreDb implements EventStore {
   readonly commits: Histogram
   readonly #prefix: string
-  readonly #login: Address['login']
   readonly #storeTime = new StoreTime()
   readonly #connection: Connection
   readonly #reader: Reader
@@ -69,7 +68,6 @@ class EventStoreDb implements EventStore {
 
   constructor(address: Address) {
     this.#prefix = address.prefix
-    this.#login = address.login
     this.#connection = new Connection(address)
     this.#reader = new Reader(this.#connection, address.prefix, this.#storeTime)
     this.#appender = new Appender(this.#connection, address.prefix)
@@ -208,7 +206,7 @@ class EventStoreDb implements EventStore {
   }
 
   expire(stream: string, maxAgeSeconds: number | null): Promise<void> {
-    const deps = { connection: this.#connection, reader: this.#reader, login: this.#login }
+    const deps = { connection: this.#connection, reader: this.#reader }
     return setRetention(deps, { stream, name: this.#prefix + stream }, maxAgeSeconds)
   }
 

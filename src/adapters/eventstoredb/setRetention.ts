@@ -1,7 +1,6 @@
 import { jsonEvent, NO_STREAM } from '@eventstore/db-client'
-import type { Address } from './address.ts'
 import type { Connection } from './connection.ts'
-import { appErrorOf, isWrongRevision, silent } from './failures.ts'
+import { appErrorOf, isTombstone, isWrongRevision, silent } from './failures.ts'
 import type { Reader, StreamMetadata } from './reader.ts'
 
 /** Time for the server to store the metadata of a stream, milliseconds. */
@@ -13,7 +12,6 @@ const ATTEMPTS = 5
 interface Deps {
   readonly connection: Connection
   readonly reader: Pick<Reader, 'metadata'>
-  readonly login: Address['login']
 }
 
 /** A stream, and its name on the server. */
@@ -27,12 +25,10 @@ interface Named {
  * else an operator has set there is kept. Most streams have no metadata, so the first attempt does not read any.
  */
 export const setRetention = async (
-  { connection, reader, login }: Deps,
+  { connection, reader }: Deps,
   { stream, name }: Named,
   maxAge: number | null,
 ): Promise<void> => {
-  // With credentials the client makes a call of its own; its batch append has no deadline (decision 0010).
-  const options = { credentials: login, requiresLeader: true }
   let known: StreamMetadata | null = null
   try {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -44,13 +40,14 @@ export const setRetention = async (
         await connection.reply(
           ({ client }) =>
             client.appendToStream(`$$${name}`, jsonEvent({ type: '$metadata', data }), {
-              ...options,
+              requiresLeader: true,
               expectedRevision,
             }),
           { ms: DEADLINE_MS },
         )
         return
       } catch (error) {
+        if (isTombstone(error)) return // it has no events that could expire
         if (!isWrongRevision(error)) throw error
       }
       known = await reader.metadata(stream)

@@ -9,13 +9,14 @@ import { streamOf } from '../../../src/events/streams.ts'
 import { clock, virtualClock } from '../../../src/clock.ts'
 import { followStream } from '../../../src/commands/streams/followStream.ts'
 import { readFact } from '../../../src/commands/streams/readFact.ts'
+import { isAppError } from '../../../src/errors.ts'
 import { silent } from '../../../src/logger.ts'
 import { DataKeys } from '../../../src/secrets/dataKeys.ts'
 import { Keyring } from '../../../src/secrets/keyring.ts'
 import { MasterKeys } from '../../../src/secrets/masterKeys.ts'
 import { WrappedKeys } from '../../../src/secrets/wrappedKeys.ts'
 import { newId } from '../../../src/ids.ts'
-import { facts } from '../../contracts/eventStore/facts.ts'
+import { facts, failureOf } from '../../contracts/eventStore/facts.ts'
 import { eventsOf, gather } from '../../contracts/eventStore/gather.ts'
 import { clientOf } from '../../support/eventstoredb/client.ts'
 import { anyRoom } from '../../support/rooms.ts'
@@ -246,6 +247,22 @@ expire(
       await store.expire(stream, seconds)
       assert.equal(await payloadsIn(store, stream), [])
     }
+    await client.dispose()
+  }),
+)
+
+expire(
+  'a stream that an operator has ended for ever needs no retention, and refuses appends for good',
+  alone(async ({ standIn, store }) => {
+    const client = clientOf(standIn.url)
+    const ended = `e-${newId()}`
+    await store.append(ended, facts(ended, 2), 'none')
+    await store.expire(ended, 60)
+    await client.tombstoneStream(ended)
+    for (const seconds of [70, null]) await store.expire(ended, seconds)
+    const failure = await failureOf(store.append(ended, facts(ended, 1, 2), 1))
+    assert.ok(isAppError(failure, 'not_found'), String(failure))
+    assert.match(failure.message, ended)
     await client.dispose()
   }),
 )

@@ -1,4 +1,5 @@
-import { renameSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
 import { isAppError, messageOf } from '../../../src/errors.ts'
@@ -6,9 +7,11 @@ import { newId } from '../../../src/ids.ts'
 import { fact, failureOf, payloadOf } from '../../contracts/eventStore/facts.ts'
 import { openSurely } from '../../contracts/eventStore/openEventStoreDb.ts'
 import { createAuthority } from '../../support/certificates.ts'
+import type { Login } from '../../support/eventstoredb/authenticating.ts'
 import { type StandIn, startStandIn } from '../../support/eventstoredb/index.ts'
 import { Log } from '../../support/eventstoredb/log.ts'
 import { suite } from '../../support/suite.ts'
+import { tempDir } from '../../support/tempDir.ts'
 import { until } from '../../support/until.ts'
 import { payloadsIn, readersOf } from './harness.ts'
 
@@ -19,15 +22,17 @@ const certificate = authority.issue('DNS:localhost', 'IP:127.0.0.1')
 
 const tls = suite('EventStoreDB adapter: TLS and users', { timeoutMs: 60_000 })
 
+type Secured = { count?: number; issued?: typeof certificate; user?: Login; clientsOf?: Buffer }
+
 /** One or two secured nodes with one log, and their address without a scheme. */
 const secured = async (
   work: (nodes: readonly StandIn[], at: (host: string) => string) => Promise<void>,
-  { count = 1, issued = certificate, user = login } = {},
+  { count = 1, issued = certificate, user = login, ...certified }: Secured = {},
 ): Promise<void> => {
   const log = new Log()
   const nodes: StandIn[] = []
   for (let i = 0; i < count; i++)
-    nodes.push(await startStandIn({ log, security: { ...issued, login: user } }))
+    nodes.push(await startStandIn({ log, security: { ...issued, login: user, ...certified } }))
   const [leader, ...followers] = nodes
   for (const follower of followers) if (leader) follower.misbehave.follow(leader)
   try {
@@ -86,6 +91,29 @@ for (const [what, user] of [
     ),
   )
 }
+
+tls('a certificate of the client replaces the user in every call', () =>
+  secured(
+    async (_, at) => {
+      const { key, cert } = authority.issue('DNS:svc')
+      const dir = tempDir()
+      const file = (name: string, bytes: Buffer) => {
+        writeFileSync(join(dir, name), bytes)
+        return encodeURIComponent(join(dir, name))
+      }
+      const own = `userKeyFile=${file('user.key', key)}&userCertFile=${file('user.pem', cert)}`
+      const store = await openSurely(`esdb://${at('localhost')}?${trusted}&${own}`)
+      const stream = `t-${newId()}`
+      const readers = readersOf(store, stream)
+      await store.append(stream, [fact(stream, 'sealed')], 'none')
+      for (const seen of [readers.log, readers.own, readers.group]) await until(() => seen().length === 1)
+      for (const seconds of [60, null]) await store.expire(stream, seconds)
+      await readers.stop()
+      await store.close()
+    },
+    { user: { ...login, isOptional: true }, clientsOf: readFileSync(authority.file) },
+  ),
+)
 
 tls('a certificate of an unknown authority ends the start and names tlsCAFile', () =>
   secured(async (_, at) => {

@@ -3,6 +3,8 @@ import { Metadata, ServerInterceptingCall, type ServerInterceptor, status } from
 export interface Login {
   readonly username: string
   password: string
+  /** Whether a certificate replaces the login where a call has none. */
+  readonly isOptional?: boolean
 }
 
 /** Calls that need no user. */
@@ -18,7 +20,8 @@ export const authenticating =
           onReceiveMetadata: (metadata, receive) => {
             const [given] = metadata.get('authorization')
             const expected = `Basic ${Buffer.from(`${login.username}:${login.password}`).toString('base64')}`
-            if (given === expected || (given === undefined && OPEN.test(path))) return receive(metadata)
+            if (given === expected || (given === undefined && (login.isOptional || OPEN.test(path))))
+              return receive(metadata)
             const [code, details] =
               given === undefined
                 ? [status.PERMISSION_DENIED, 'Access Denied']

@@ -74,8 +74,9 @@ export class Log {
     return this.#of(stream).events.length === 0 || this.#isSoftDeleted(stream)
   }
 
+  /** Whether a stream was ended for ever. Its metadata ends with it. */
   isTombstoned(stream: string): boolean {
-    return this.#of(stream).tombstoned
+    return this.#of(stream.startsWith('$$') ? stream.slice(2) : stream).tombstoned
   }
 
   /** Returns the index in `all` of the first event at or after a position. */
@@ -98,8 +99,8 @@ export class Log {
   }
 
   append(stream: string, events: readonly Proposed[], expected: Expected): Appended {
-    const { events: before, tombstoned } = this.#of(stream)
-    if (tombstoned) return { kind: 'tombstoned' }
+    const { events: before } = this.#of(stream)
+    if (this.isTombstoned(stream)) return { kind: 'tombstoned' }
     const situation = {
       events: before,
       softDeleted: this.#isSoftDeleted(stream),

@@ -30,6 +30,8 @@ export interface Security {
   readonly key: Buffer
   readonly cert: Buffer
   readonly login: Login
+  /** The authority whose certificates clients must have; none by default. */
+  readonly clientsOf?: Buffer
 }
 
 /** Port 0 is any free one. */
@@ -48,7 +50,11 @@ export const run = async (
   })
   const injector = server.createConnectionInjector(
     security
-      ? ServerCredentials.createSsl(null, [{ private_key: security.key, cert_chain: security.cert }])
+      ? ServerCredentials.createSsl(
+          security.clientsOf ?? null,
+          [{ private_key: security.key, cert_chain: security.cert }],
+          security.clientsOf !== undefined,
+        )
       : ServerCredentials.createInsecure(),
   )
   const listener = createServer({ noDelay: true }, (socket) => {
