@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
+import { orgIdOf } from '../../src/commands/orgs/createOrg.ts'
+import { renewRetention } from '../../src/commands/orgs/renewRetention.ts'
 import { changeOrg } from '../../src/commands/orgs/changeOrg.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
@@ -55,6 +57,36 @@ renewing('is that of the new plan, for every stream of the organization and no o
   await change('self_host')
   await until(() => [...set.values()].every((seconds) => seconds === null))
   assert.is(set.size, 2)
+})
+
+renewing('is that of the newest plan also if the pass for a former one is slower', async () => {
+  const slug = `o-${newId().slice(-12)}`
+  const { env_id } = await plantEnv(node, slug, 'free')
+  const streams = [await publish(env_id), await publish(env_id), await publish(env_id)]
+  const own = new Map<string, number | null>()
+  const slow = Promise.withResolvers<void>()
+  const writes: (number | null)[] = []
+  const deps = {
+    ...node.deps,
+    store: forwarding(node.store, {
+      expire: async (stream, seconds) => {
+        writes.push(seconds)
+        if (writes.length === 2) await slow.promise
+        own.set(stream, seconds)
+      },
+    }),
+  }
+  const renew = () => renewRetention(deps, { org_id: orgIdOf(slug), now: clock.now() })
+  const change = (plan: 'starter' | 'self_host') =>
+    changeOrg(node.deps, { org: slug, plan }, { correlation_id: 'c' })
+  await change('starter')
+  const former = renew()
+  await until(() => writes.length === 2)
+  await change('self_host')
+  await renew()
+  slow.resolve()
+  await former
+  assert.equal(own, new Map(streams.map((stream) => [stream, null])))
 })
 renewing.after(() => node.close())
 renewing.run()

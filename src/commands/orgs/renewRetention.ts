@@ -25,6 +25,8 @@ interface Retained {
   readonly seconds: number | null
   /** Only the streams of events and runs that began before this day. */
   readonly before?: string
+  /** Asked before each stream; false ends the work. */
+  readonly isCurrent?: () => boolean
 }
 
 /** Keeps the streams of an environment that are in the read models, with the output of runs, for a time. Resolves with their number. */
@@ -33,24 +35,35 @@ export const retainStreams = async (
     store,
     views,
   }: { readonly store: Pick<EventStore, 'expire'>; readonly views: Pick<Views, 'events' | 'runs'> },
-  { env_id, seconds, before }: Retained,
+  { seconds, isCurrent = () => true, ...which }: Retained,
 ): Promise<number> => {
   const done = new BoundedMap<string, true>(REMEMBERED)
   let retained = 0
-  const retain = async (stream: string): Promise<void> => {
-    if (done.get(stream)) return
+  for await (const stream of streamsIn(views, which)) {
+    if (!isCurrent()) break
+    if (done.get(stream)) continue
     await store.expire(stream, seconds)
     done.set(stream, true)
     retained++
   }
+  return retained
+}
+
+async function* streamsIn(
+  views: Pick<Views, 'events' | 'runs'>,
+  { env_id, before }: Pick<Retained, 'env_id' | 'before'>,
+): AsyncGenerator<string> {
   const all = { equal: { env_id }, sort: 'order', ...(before !== undefined && { before }) } as const
   for await (const { stream_id } of everyDoc(views.events, { ...all, id: 'event_id' }))
-    await retain(streamOf.stream(stream_id))
+    yield streamOf.stream(stream_id)
   for await (const { stream_id, run_id } of everyDoc(views.runs, { ...all, id: 'run_id' })) {
-    await retain(streamOf.stream(stream_id))
-    await retain(streamOf.runLog(run_id))
+    yield streamOf.stream(stream_id)
+    yield streamOf.runLog(run_id)
   }
-  return retained
+}
+
+type Deps = Pick<CommandDeps, 'aggregates' | 'store'> & {
+  readonly views: Pick<Views, 'callDays' | 'directory' | 'events' | 'runs' | 'runStats' | 'settled'>
 }
 
 /**
@@ -59,27 +72,35 @@ export const retainStreams = async (
  * plan keeps less than the former one. `now`: milliseconds since 1970. Resolves with the number of streams.
  */
 export const renewRetention = async (
-  {
-    aggregates,
-    store,
-    views,
-  }: Pick<CommandDeps, 'aggregates' | 'store'> & {
-    readonly views: Pick<Views, 'callDays' | 'directory' | 'events' | 'runs' | 'runStats' | 'settled'>
-  },
+  deps: Deps,
   { org_id, now }: { readonly org_id: string; readonly now: number },
 ): Promise<number> => {
-  const { directory } = views
-  await views.settled('callDays', 'events', 'runs')
+  const { views } = deps
+  await views.settled(...READ)
   let renewed = 0
-  for (const env_id of directory.envsOf(org_id)) {
-    const plan = directory.env(env_id)?.plan
+  for (const env_id of views.directory.envsOf(org_id)) renewed += await renewEnv(deps, { env_id, now })
+  return renewed
+}
+
+const READ = ['callDays', 'events', 'runs'] as const
+
+/** Begins again when the plan has changed meanwhile: another node may have completed its pass for that plan before this one. */
+const renewEnv = async (
+  { aggregates, store, views }: Deps,
+  { env_id, now }: { readonly env_id: string; readonly now: number },
+): Promise<number> => {
+  const planNow = () => views.directory.env(env_id)?.plan
+  for (;;) {
+    const plan = planNow()
     const seconds = retentionOf(plan)
+    const isCurrent = () => planNow() === undefined || retentionOf(planNow()) === seconds
     if (plan && seconds !== null)
       await recordDays(
         { aggregates, views },
         { env_id, keptFrom: keptFromOf(termsOf[plan].limits, now), now },
       )
-    renewed += await retainStreams({ store, views }, { env_id, seconds })
+    const retained = await retainStreams({ store, views }, { env_id, seconds, isCurrent })
+    await views.settled(...READ) // so that a change during the last write is seen
+    if (isCurrent()) return retained
   }
-  return renewed
 }
