@@ -162,6 +162,7 @@ export const start = async (
       patiently,
       starting: signal,
       readiness,
+      reachesLog: () => !outages.isAway('event_store'),
       tracer,
       logger,
       onClose,

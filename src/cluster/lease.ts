@@ -16,13 +16,21 @@ const leases: CollectionSpec = { name: 'leases', version: 1, indexes: [] }
 export const holderOf = async (name: string, readModels: ReadModels): Promise<string | undefined> =>
   (await readModels.reader<LeaseDoc>(leases).get(name))?.holder
 
+interface Contender {
+  readonly node_id: string
+  readonly liveness: Liveness
+  readonly readModels: ReadModels
+  /** Whether this node can do the work now. While it cannot, it leaves the lease to the others. */
+  readonly isAble: () => boolean
+}
+
 /**
  * Does the work on one node at a time, to save resources. If a node was paused, two nodes may do it for a moment, which
  * the work must tolerate. Resolves when the signal aborts; rejects when the read models or the work reject.
  */
 export const holdLease = async (
   name: string,
-  { node_id, liveness, readModels }: { node_id: string; liveness: Liveness; readModels: ReadModels },
+  { node_id, liveness, readModels, isAble }: Contender,
   work: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -33,15 +41,23 @@ export const holdLease = async (
   }
   const write = (doc: LeaseDoc | null, term: number) =>
     collection.write([{ id: name, doc, cursor: cursorAt(term) }], START)
+  const release = async () => {
+    const { holder, term } = await read()
+    if (holder === node_id) await write(null, term + 1)
+  }
+  const isMine = async () => (await read()).holder === node_id
 
   while (!signal.aborted) {
     const { holder, term } = await read()
-    if (holder === undefined || holder === node_id || liveness.silentMs(holder) > SILENT_MS) {
+    if (!isAble()) await release()
+    else if (holder === undefined || holder === node_id || liveness.silentMs(holder) > SILENT_MS) {
       await write({ holder: node_id }, term + 1) // if two nodes try, one wins; the other sees it at its next read
-      const taken = await read()
-      if (taken.holder === node_id) {
-        await whileHeld(read, node_id, work, signal)
-        if (signal.aborted) await write(null, taken.term + 1) // so that the next holder need not wait
+      if (await isMine()) {
+        try {
+          await whileHeld(async () => isAble() && (await isMine()), work, signal)
+        } finally {
+          await release().catch(() => {}) // so that the next holder need not wait
+        }
         continue
       }
     }
@@ -50,8 +66,7 @@ export const holdLease = async (
 }
 
 const whileHeld = async (
-  read: () => Promise<{ holder: string | undefined }>,
-  me: string,
+  isHeld: () => Promise<boolean>,
   work: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -60,7 +75,7 @@ const whileHeld = async (
   const watch = async () => {
     while (!until.aborted) {
       await delay(LOOK_MS, undefined, { signal: until }).catch(() => {})
-      if (!until.aborted && (await read()).holder !== me) lost.abort()
+      if (!until.aborted && !(await isHeld())) lost.abort()
     }
   }
   const watching = watch().catch(() => lost.abort()) // a lease that cannot be read counts as lost

@@ -43,6 +43,7 @@ interface Given {
   readonly patiently: Patiently
   readonly starting: AbortSignal
   readonly readiness: Readiness
+  readonly reachesLog: Node['reachesLog']
   readonly tracer: Tracer | null
   readonly logger: Logger
   readonly onClose: Node['onClose']
@@ -62,6 +63,7 @@ export const openNode = async ({
   patiently,
   starting,
   readiness,
+  reachesLog,
   tracer,
   logger,
   onClose,
@@ -115,6 +117,7 @@ export const openNode = async ({
       ...background,
       node_id,
       liveness,
+      reachesLog,
       ...(!liveness && { fill: openFill({ dataDir: config.dataDir, store, readModels, logger }) }),
     },
     roles.has('projector'),
@@ -148,6 +151,7 @@ export const openNode = async ({
     starting,
     config,
     node_id,
+    reachesLog,
     hasEarlierKeys: secrets.masterKey.equals(rootKey),
     aggregates,
     payloads,

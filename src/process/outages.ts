@@ -30,6 +30,8 @@ interface Outage {
   readonly beganAt: number
 }
 
+const isLong = ({ beganAt }: Outage): boolean => clock.monotonic() - beganAt >= TOLERATED_MS
+
 /** The outages of the engines of this node. The log has one line at the beginning of each outage and one at its end. */
 export class Outages {
   readonly #outages = new Map<string, Outage>()
@@ -54,10 +56,14 @@ export class Outages {
 
   /** The reason why the node is not ready; null while all outages are short. */
   get reason(): string | null {
-    for (const { engine, since, beganAt } of this.#outages.values()) {
-      if (clock.monotonic() - beganAt >= TOLERATED_MS) return `${engine.name} has not answered since ${since}`
-    }
+    for (const outage of this.#outages.values())
+      if (isLong(outage)) return `${outage.engine.name} has not answered since ${outage.since}`
     return null
+  }
+
+  /** Whether an engine has not answered for so long that the node is not ready. */
+  isAway(id: EngineId): boolean {
+    return this.#outages.values().some((outage) => outage.engine.id === id && isLong(outage))
   }
 
   /** Asks an engine until the signal aborts. */

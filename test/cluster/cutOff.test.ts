@@ -57,10 +57,51 @@ const openNodes = async () => {
   }
 }
 
+/** Two projecting nodes: the first one works, and reaches the event store through a proxy. */
+const openProjectors = async () => {
+  const standIn = await standInForEventStore()
+  const env = realEngines(tempDir(), namedUrl)
+  const eventStore = env['SVC_EVENT_STORE'] ?? ''
+  const proxy = await openFaultProxy(hostOf(eventStore, 2113))
+  const first = await startServer({
+    env: { ...env, SVC_EVENT_STORE: proxy.url(eventStore), SVC_ROLES: 'projector' },
+  })
+  const others = await startServer({ env: { ...env, SVC_ROLES: 'api' } })
+  const second = await startServer({ env: { ...env, SVC_ROLES: 'projector' } })
+  return {
+    api: others.api,
+    proxy,
+    async close() {
+      await second.stop()
+      await others.stop()
+      await first.stop()
+      await proxy.close()
+      await standIn?.stop()
+    },
+  }
+}
+
 const title = 'a worker that is cut off from MongoDB alone'
 if (!hasClusterEngines()) {
   notHere(title, 'they need SVC_TEST_MONGODB and SVC_TEST_S3')
 } else {
+  const away = suite('a projecting node that is cut off from the event store alone', { timeoutMs: 180_000 })
+
+  away('leaves its work to another one', async () => {
+    const { api, proxy, close } = await openProjectors()
+    const { event_id } = await publish(api, 'noted', 1)
+    const idsOf = async () =>
+      (await api.get<{ event_id: string }[]>('/events')).map((event) => event.event_id)
+    assert.equal(await idsOf(), [event_id])
+    proxy.refuse()
+    const later = await publish(api, 'noted', 2)
+    await until(async () => (await idsOf()).includes(later.event_id), PATIENT)
+    await proxy.heal()
+    await close()
+  })
+
+  away.run()
+
   const cut = suite(title, { timeoutMs: 180_000 })
 
   /** The heartbeats of workers: their counts, by id. */

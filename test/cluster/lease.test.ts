@@ -13,6 +13,10 @@ import { until } from '../support/until.ts'
 
 interface Contender {
   readonly works: () => boolean
+  /** Makes it able to work, or not. */
+  able(isAble: boolean): void
+  /** Its work rejects. */
+  fail(): void
   /** Its sign-off: the next one need not wait. */
   leave(): Promise<void>
   /** As kill -9 of its process. */
@@ -26,14 +30,21 @@ const contender = (readModels: ReadModels): Contender => {
   const beats = liveness.run(beating.signal)
   let working = false
   let dead = false
+  let isAble = true
+  let fail = () => {}
   const work = async (signal: AbortSignal) => {
     working = true
-    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
-    working = false
+    const failed = Promise.withResolvers<void>()
+    fail = () => failed.reject(new Error('The work failed'))
+    signal.addEventListener('abort', () => failed.resolve(), { once: true })
+    await failed.promise.finally(() => (working = false))
   }
-  const held = holdLease('work', { node_id, liveness, readModels }, work, holding.signal)
+  const deps = { node_id, liveness, readModels, isAble: () => isAble }
+  const held = holdLease('work', deps, work, holding.signal).catch(() => {})
   return {
     works: () => working && !dead,
+    able: (now) => void (isAble = now),
+    fail: () => fail(),
     async leave() {
       holding.abort()
       await held
@@ -72,6 +83,24 @@ const leases = (what: string, open: () => Promise<ReadModels> | ReadModels) => {
       second.die()
       await until(() => third.works())
       await third.leave()
+      await second.leave()
+    },
+  )
+
+  lease(
+    'is left to the others by a node that cannot do the work, and by one whose work fails',
+    async ({ readModels }) => {
+      const first = contender(readModels)
+      await until(() => first.works())
+      first.able(false)
+      await until(() => !first.works())
+      const second = contender(readModels)
+      await until(() => second.works())
+      first.able(true)
+      second.fail()
+      await until(() => first.works())
+      assert.not(second.works())
+      await first.leave()
       await second.leave()
     },
   )

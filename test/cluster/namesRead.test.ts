@@ -185,7 +185,12 @@ const rules = (upgrades: Suite<Context>): void => {
         isHeld = true
         signal.addEventListener('abort', () => resolve(), { once: true })
       })
-    const held = holdLease(lease, { node_id, liveness, readModels }, working, holding.signal)
+    const held = holdLease(
+      lease,
+      { node_id, liveness, readModels, isAble: () => true },
+      working,
+      holding.signal,
+    )
     await until(() => isHeld)
     await readModels.writer(earlier)
     const next = await openNode(context, later)

@@ -25,6 +25,8 @@ export interface Node extends Engines, Background {
   readonly config: Config
   /** Id of this process. */
   readonly node_id: string
+  /** False while the event store has not answered this node for some seconds. */
+  readonly reachesLog: () => boolean
   /** Whether svc 0.1.0 began the log: its root key is the master key. */
   readonly hasEarlierKeys: boolean
   readonly aggregates: Aggregates

@@ -1,3 +1,4 @@
+import { clock } from '../../clock.ts'
 import { holdLease } from '../../cluster/lease.ts'
 import type { Liveness } from '../../cluster/liveness.ts'
 import { namesReadBy } from '../../cluster/namesRead.ts'
@@ -18,9 +19,13 @@ const LINGER_WITHOUT_HINTS_MS = 10
 /** A minute of looks: a node of an earlier version may restart without a new build of what it reads. */
 const LOOKS = 12
 
-interface Deps extends Engines, Background {
+/** The time that another node has to take the lease of one whose loop stays stopped, milliseconds: several of its looks. */
+const YIELD_MS = 3000
+
+interface Deps extends Pick<Engines, 'store' | 'readModels' | 'hints'>, Background {
   readonly node_id: string
   readonly liveness: Liveness | null
+  readonly reachesLog: () => boolean
   /** Builds new read models of the embedded engine. */
   readonly fill?: Fill
 }
@@ -35,8 +40,16 @@ interface Projecting {
  * Folds the log into the read models if this process has the role, and reports their positions. In a cluster, one node
  * with the role works and the others are on standby.
  */
-export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
-  const { store, readModels, hints, signal, logger, onGivenUp, liveness, node_id, fill } = deps
+export const startProjecting = (given: Deps, projects: boolean): Projecting => {
+  const { store, readModels, hints, signal, logger, liveness, node_id, fill, reachesLog } = given
+  let yieldsUntil: number | undefined
+  /** Another node may be able to do all of the work. If none is there, this one continues with the rest of it. */
+  const onGivenUp = (reason: string) => {
+    yieldsUntil ??= clock.monotonic() + YIELD_MS
+    given.onGivenUp?.(reason)
+  }
+  const isAble = () => reachesLog() && clock.monotonic() >= (yieldsUntil ?? 0)
+  const deps = { ...given, onGivenUp }
   const base = { store, readModels, logger, onGivenUp }
   const dropping = (unread: Omit<Unread, 'readModels'>, background: Background) =>
     keepGoing(
@@ -92,7 +105,7 @@ export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
   }
   void keepGoing(
     'The projector',
-    (until) => holdLease(lease, { node_id, liveness, readModels }, work, until),
+    (until) => holdLease(lease, { node_id, liveness, readModels, isAble }, work, until),
     deps,
   )
   return { progress, projectors }

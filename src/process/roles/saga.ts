@@ -55,7 +55,8 @@ const startDomains = (node: Node): void => {
   const saga = advanceDomains({ ...node, domainsZone, domainRecheckMs, checkMs })
   const run = (until: AbortSignal) => runSaga(saga, { ...node, clock }, until)
   const alone = liveness
-    ? (until: AbortSignal) => holdLease('custom domains', { ...node, liveness }, run, until)
+    ? (until: AbortSignal) =>
+        holdLease('custom domains', { ...node, liveness, isAble: node.reachesLog }, run, until)
     : run
   void keepGoing(`The saga ${saga.name}`, alone, node)
 }
