@@ -48,14 +48,16 @@ const noRoute: Unknown = (method, path, likely) =>
 
 /**
  * Returns whether a host serves a path. A custom domain serves webhooks only, because functions may run their pages on
- * its origin. The operator's API can be limited to one host.
+ * its origin, and a former one nothing. The operator's API can be limited to one host.
  */
 const hostRule =
-  ({ views: { directory }, operatorHost }: ApiDeps): Serves =>
+  ({ views: { directory }, operatorHost, publicUrl }: ApiDeps): Serves =>
   ({ hostname, path, protocol }) => {
     const host = hostname.toLowerCase().replace(/\.$/, '')
-    const isCustom = protocol === 'https' || directory.domains.proved(host) !== undefined // only they have TLS here
-    if (isCustom) return path.startsWith('/webhook/')
+    if (directory.domains.proved(host)) return path.startsWith('/webhook/')
+    if (protocol === 'https') return false // only proved domains have TLS here
+    const isOwn = () => host === operatorHost || host === new URL(publicUrl()).hostname
+    if (directory.domains.isFormer(host) && !isOwn()) return false
     if (operatorHost === null || host === operatorHost) return true
     // A monitoring system reads each node at its address, where its Host header cannot be chosen.
     return path === metricsRoute.path

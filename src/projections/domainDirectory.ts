@@ -2,12 +2,14 @@ import { DomainStatus } from '../events/customDomain.ts'
 import { envIdOf, type Recorded } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
 import type { DomainDoc } from './customDomains.ts'
+import { FormerNames } from './formerNames.ts'
 
 /** A custom domain, as far as requests, handshakes and DNS queries need it. */
 export interface DirectoryDomain {
   readonly domain_id: string
   readonly domain: string
   readonly env_id: string
+  readonly org_id: string
   readonly status: DomainStatus
   /** Id of its newest certificate. */
   readonly certificate_id: string | null
@@ -40,15 +42,17 @@ export class DomainDirectory {
   readonly #byId = new Map<string, DirectoryDomain>()
   /** The proved domain of a name: there is at most one. */
   readonly #proved = new Map<string, string>()
+  readonly #former = new FormerNames()
 
   seed(docs: readonly DomainDoc[]): void {
     for (const doc of docs) {
       if (doc.status === 'deleting') continue
-      const { domain_id, domain, env_id, status, certificate, challenge, failure } = doc
+      const { domain_id, domain, env_id, org_id, status, certificate, challenge, failure } = doc
       this.#put({
         domain_id,
         domain,
         env_id,
+        org_id,
         status,
         certificate_id: certificate?.certificate_id ?? null,
         certificate_expires_at: certificate?.not_after ?? null,
@@ -71,16 +75,27 @@ export class DomainDirectory {
     return this.#byId.get(this.#proved.get(domain) ?? '')
   }
 
+  /** Whether a name was proved once and is not now. Its records may still lead here, and its visitors send their cookies. */
+  isFormer(domain: string): boolean {
+    return !this.#proved.has(domain) && this.#former.has(domain)
+  }
+
+  /** Remembers a name that was proved once; it may be proved now. */
+  remember(proved: Pick<DirectoryDomain, 'domain' | 'org_id'>): void {
+    this.#former.add(proved)
+  }
+
   apply(recorded: Recorded): void {
     const { event } = recorded
     switch (event.type) {
       case 'DomainRegistered': {
         if (this.#byId.has(event.domain_id)) return
-        const { domain_id, domain } = event
+        const { domain_id, domain, org_id } = event
         return this.#put({
           domain_id,
           domain,
           env_id: envIdOf(recorded),
+          org_id,
           status: 'pending_validation',
           certificate_id: null,
           certificate_expires_at: null,
@@ -124,6 +139,9 @@ export class DomainDirectory {
     const { domain_id, domain, status } = entry
     this.#byId.set(domain_id, entry)
     if (status !== 'pending_validation' && status !== 'deleting') this.#proved.set(domain, domain_id)
-    else if (this.#proved.get(domain) === domain_id) this.#proved.delete(domain)
+    else if (this.#proved.get(domain) === domain_id) {
+      this.#proved.delete(domain)
+      this.remember(entry)
+    }
   }
 }

@@ -10,6 +10,7 @@ import { holdings } from './holdings.ts'
 import { serviceKeys, sessions } from './issued.ts'
 import { nameOf, type Projection } from './projection.ts'
 import { projects } from './projects.ts'
+import { provedDomains } from './provedDomains.ts'
 import { runs } from './runs.ts'
 import { apiKeys, envs, orgs } from './tenants.ts'
 import { uploads } from './uploads.ts'
@@ -32,6 +33,7 @@ export const projectionOf = {
   sessions,
   serviceKeys,
   domains,
+  provedDomains,
   workers,
   callDays,
   fileTotals,

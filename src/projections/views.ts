@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { AppError } from '../errors.ts'
 import { type Background, keepGoing } from '../loops/keepGoing.ts'
 import { everyDoc } from '../loops/everyDoc.ts'
@@ -19,6 +20,7 @@ import { nameOf } from './projection.ts'
 import type { Progress } from './projectors.ts'
 import { type ProjectDoc, projects } from './projects.ts'
 import { type RunDoc, runs } from './runs.ts'
+import { type ProvedDomainDoc, provedDomains } from './provedDomains.ts'
 import type { RunDayDoc } from './runDays.ts'
 import type { RunStatsDoc } from './runStats.ts'
 import { type ApiKeyDoc, apiKeys, type EnvDoc, envs, type OrgDoc, orgs } from './tenants.ts'
@@ -49,6 +51,7 @@ interface Docs {
   sessions: SessionDoc
   serviceKeys: ServiceKeyDoc
   domains: DomainDoc
+  provedDomains: ProvedDomainDoc
   workers: WorkerDoc
   callDays: CallDayDoc
   fileTotals: FileTotalDoc
@@ -118,6 +121,7 @@ export const openViews = async (
     sessions: readModels.reader(sessions),
     serviceKeys: readModels.reader(serviceKeys),
     domains: readModels.reader(domains),
+    provedDomains: readModels.reader(provedDomains),
     workers: readModels.reader(workers),
     callDays: readModels.reader(callDays),
     fileTotals: readModels.reader(fileTotals),
@@ -136,8 +140,17 @@ export const openViews = async (
     ])
   }
   const directory = new Directory((ref) => payloads.loadList(ref))
-  await seed(directory, collections, await seedable(store, progress, signal))
+  const head = await seedable(store, progress, signal)
+  await seed(directory, collections, head)
   void keepGoing('The directory', (until) => directory.run(store, until), { ...background, signal })
+  // After an upgrade, the read model is built from the whole log: no request waits for it.
+  const remember = async (until: AbortSignal) => {
+    await reach(head, [nameOf(provedDomains)], until)
+    for await (const doc of collections.provedDomains.scan())
+      if (doc.was_proved) directory.domains.remember(doc)
+    if (!until.aborted) await once(until, 'abort')
+  }
+  void keepGoing('The reading of former custom domains', remember, { ...background, signal })
   return {
     ...collections,
     directory,

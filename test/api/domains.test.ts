@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, request } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import * as assert from 'uvu/assert'
 import type { Static } from 'typebox'
 import type * as schemas from '../../src/api/schemas.ts'
@@ -9,6 +9,7 @@ import { streamOf } from '../../src/events/streams.ts'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { deploy, type Webhook } from '../support/build.ts'
+import { callBy as callHost } from '../support/callBy.ts'
 import { startDns } from '../support/dnsServer.ts'
 import { type Api, openApi } from '../support/http.ts'
 import { installation } from '../support/installation.ts'
@@ -69,22 +70,26 @@ const environment = async (slug: string, name: string): Promise<Api> => {
 let count = 0
 const newName = () => `d${++count}.example.com`
 const register = (domain = newName(), as = api) => as.post<Domain>('/domains', { domain })
-const verify = ({ domain_id }: Domain) => api.post<Verified>(`/domains/${domain_id}/verify`)
-const get = ({ domain_id }: Domain) => api.get<Domain>(`/domains/${domain_id}`)
-const reached = (domain: Domain, status: string) =>
+const verify = ({ domain_id }: Domain, as = api) => as.post<Verified>(`/domains/${domain_id}/verify`)
+const get = ({ domain_id }: Domain, as = api) => as.get<Domain>(`/domains/${domain_id}`)
+const reached = (domain: Domain, status: string, as = api) =>
   until(async () => {
-    const now = await get(domain)
+    const now = await get(domain, as)
     return now.status === status ? now : undefined
   })
-/** Registers a domain and creates the records that its owner would create. */
-const activate = async (): Promise<Domain> => {
-  const domain = await register()
+/** Registers a domain and proves it. */
+const prove = async (as = api, name = newName()): Promise<Domain> => {
+  const domain = await register(name, as)
   dns.records.set(domain.validation_cname_name, domain.validation_cname_value)
-  await verify(domain)
-  const { routing_domain } = await reached(domain, 'provisioning')
-  dns.records.set(domain.domain, routing_domain ?? '')
-  await verify(domain)
-  return reached(domain, 'active')
+  await verify(domain, as)
+  return reached(domain, 'provisioning', as)
+}
+/** Registers a domain and creates the records that its owner would create. */
+const activate = async (as = api): Promise<Domain> => {
+  const domain = await prove(as)
+  dns.records.set(domain.domain, domain.routing_domain ?? '')
+  await verify(domain, as)
+  return reached(domain, 'active', as)
 }
 
 const domains = suite('custom domains')
@@ -287,22 +292,7 @@ domains('become active when they point to their routing domain', async () => {
   assert.equal([domain.status, (await verify(domain)).status], ['active', 'validated'])
 })
 
-/** Sends a request with a host name, as a proxy does. */
-const callBy = (host: string, path: string, method = 'POST'): Promise<Reply> =>
-  new Promise((resolve, reject) => {
-    const sent = request(`${server.url}${path}`, { method, headers: { Host: host } }, (reply) => {
-      let text = ''
-      reply.on('data', (chunk) => (text += String(chunk)))
-      reply.on('end', () => resolve({ status: reply.statusCode ?? 0, text, headers: reply.headers }))
-    })
-    sent.on('error', reject).end()
-  })
-
-interface Reply {
-  readonly status: number
-  readonly text: string
-  readonly headers: IncomingHttpHeaders
-}
+const callBy = (host: string, path: string, method = 'POST') => callHost(server, host, path, method)
 
 const replyBy = async (host: string, path: string, method: string): Promise<IncomingHttpHeaders> =>
   (await callBy(host, path, method)).headers
@@ -356,6 +346,80 @@ domains('that are active serve the webhooks of their environment', async () => {
   )
   await api.remove(`/domains/${domain_id}`)
   await until(async () => (await callBy(domain, path, 'PUT')).status === 404)
+})
+
+/** The path at the service of a webhook of a new environment. */
+const pathOfOther = async (): Promise<string> => {
+  const other = await tenant('scale')
+  await deploy(other, 'theirs', {
+    'h.js': `import { fn } from 'svc'
+      export const hook = fn({ webhook: { service: 's', path: '/a' } }, () => 'theirs')`,
+  })
+  const { data } = await other.page<Webhook>('/projects/theirs/webhooks')
+  const { pathname } = new URL(data[0]?.url ?? '')
+  assert.is((await callBy(new URL(server.url).host, pathname)).status, 200)
+  return pathname
+}
+
+domains('that are proved but not active serve no webhook of another environment', async () => {
+  const theirs = await pathOfOther()
+  const { domain } = await prove()
+  for (const host of [domain, `${domain.toUpperCase()}.`])
+    assert.is((await callBy(host, theirs)).status, 404, host)
+})
+
+/** What a service would serve at the name of a domain that it does not know. */
+const serves = async (name: string, path: string): Promise<readonly string[]> => {
+  const replies = [await callBy(name, path)]
+  for (const other of ['/ui', '/docs', '/status', '/v1/env', '/mcp', '/operator/orgs'])
+    replies.push(await callBy(name, other, 'GET'))
+  return replies.filter(({ status }) => status !== 404).map(({ text }) => text)
+}
+const isAsked = async (name: string): Promise<boolean> =>
+  (await callBy('127.0.0.1', `/ask?domain=${name}`, 'GET')).status === 200
+
+domains('of a deleted environment serve nothing, neither before nor after their removal', async () => {
+  const theirs = await pathOfOther()
+  const left = await tenant('scale')
+  const { domain } = await activate(left)
+  const { env_id } = await left.get<{ env_id: string }>('/env')
+  await operator.remove(`${server.url}/operator/envs/${env_id}`)
+  await until(async () => {
+    assert.equal(await serves(domain, theirs), [])
+    return !(await isAsked(domain))
+  })
+  assert.equal(await serves(domain, theirs), [])
+})
+
+domains('that are deleted serve nothing until their name is proved again', async () => {
+  const theirs = await pathOfOther()
+  const { domain, domain_id } = await activate()
+  await api.remove(`/domains/${domain_id}`)
+  await until(async () => (await api.send('GET', `/domains/${domain_id}`)).status === 404)
+  assert.equal(await serves(domain, theirs), [])
+  const again = await register(domain)
+  assert.equal(await serves(domain, theirs), [])
+  dns.records.set(again.validation_cname_name, again.validation_cname_value)
+  dns.records.set(domain, `${again.domain_id}.edge.svc.test`)
+  await verify(again)
+  await reached(again, 'provisioning')
+  await verify(again)
+  await reached(again, 'active')
+  assert.equal(await serves(domain, theirs), [])
+  await deploy(api, 'again', {
+    'h.js': `import { fn } from 'svc'
+      export const hook = fn({ webhook: { service: 'again', path: '/a' } }, () => 'own')`,
+  })
+  const { data } = await api.page<Webhook>('/projects/again/webhooks')
+  const own = new URL(data[0]?.url ?? '').pathname.replace('/local/dev/', '/')
+  assert.is((await callBy(domain, own)).text, '"own"')
+})
+
+domains('that were never proved leave nothing at their name', async () => {
+  const { domain, domain_id } = await register()
+  await api.remove(`/domains/${domain_id}`)
+  await until(async () => (await api.send('GET', `/domains/${domain_id}`)).status === 404)
+  assert.is((await callBy(domain, '/status', 'GET')).status, 200)
 })
 
 domains('that are deleted disappear, and their name is available', async () => {

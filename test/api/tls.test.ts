@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { callBy } from '../support/callBy.ts'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
 import {
@@ -127,6 +128,8 @@ test('have a certificate before they point here', async (place) => {
   assert.is(message, `Create the DNS record ${name} CNAME ${routing_domain}`)
   assert.is((await certificateOf(place, name)).subjectaltname, `DNS:${name}`)
   assert.is((await call(place, name, '/webhook/s/a/x')).status, 404)
+  const theirs = (await webhookPath(api)).replace('/webhook/', '/webhook/local/dev/') // its address at the service
+  assert.is((await call(place, name, theirs)).status, 404)
 })
 
 test('keep their certificate over a restart', async (place) => {
@@ -166,6 +169,7 @@ test('that lead elsewhere stop serving, and their new owner can claim them', asy
   await pebble.clearCname(domain.validation_cname_name)
   await reached(server.api, domain, 'pending_validation')
   assert.ok(await isRefused(place, name))
+  assert.is((await callBy(server, name, '/status', 'GET')).status, 404) // a proxy may still forward it
   const { message } = await other.refused('POST', '/domains', { domain: name })
   const [, claim = '', target = ''] = /record (\S+) CNAME (\S+)/.exec(message) ?? []
   await pebble.setCname(claim, target)

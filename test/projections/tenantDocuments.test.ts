@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { domains } from '../../src/projections/customDomains.ts'
+import { provedDomains } from '../../src/projections/provedDomains.ts'
 import { serviceKeys, sessions } from '../../src/projections/issued.ts'
 import { apiKeys, envs, orgs } from '../../src/projections/tenants.ts'
 import { suite } from '../support/suite.ts'
@@ -255,4 +256,14 @@ domain('keeps its certificate, but not its proof, when it is suspended', () => {
 domain('is gone', () =>
   assert.equal(docsAfter(domains, [...path, { type: 'DomainRemoved', domain_id: 'd' }]), {}),
 )
+domain('leaves its name when it is gone, if it was proved', () => {
+  const gone: readonly DomainEvent[] = [
+    { type: 'DomainDeleted', domain_id: 'd', domain: 'a.example.com' },
+    { type: 'DomainRemoved', domain_id: 'd' },
+  ]
+  assert.equal(docsAfter(provedDomains, [...path, ...gone]), {
+    d: { domain_id: 'd', org_id: 'o', domain: 'a.example.com', was_proved: true },
+  })
+  assert.equal(docsAfter(provedDomains, [registered, ...gone]), {})
+})
 domain.run()

@@ -12,7 +12,7 @@ import { patternOf } from './patternOf.ts'
 /** The address to which a sender posts a webhook. */
 export interface WebhookAddress {
   readonly method: string
-  /** Without a port. A custom domain identifies its environment. */
+  /** Without a port. A proved custom domain serves its own environment only, and nothing unless it is active. */
   readonly hostname: string
   /** `{org}/{env}/{service}/{path}/{token}`; at a custom domain `{service}/{path}/{token}`. */
   readonly path: string
@@ -58,9 +58,11 @@ export const noWebhook = (): AppError => new AppError('not_found', 'No webhook h
 const placeOf = ({ directory }: Pick<Deps['views'], 'directory'>, { hostname, path }: WebhookAddress) => {
   const segments = path.split('/')
   const name = hostname.toLowerCase().replace(/\.$/, '')
-  const ofDomain = directory.envOfDomain(name)
-  const env = ofDomain ?? directory.envAt(segments.shift() ?? '', segments.shift() ?? '')
-  return env && { env, domain: ofDomain ? name : null, segments }
+  const isProved = directory.domains.proved(name) !== undefined
+  const env = isProved
+    ? directory.envOfDomain(name)
+    : directory.envAt(segments.shift() ?? '', segments.shift() ?? '')
+  return env && { env, domain: isProved ? name : null, segments }
 }
 
 const find = async ({ views, keyring }: Deps, address: WebhookAddress): Promise<WebhookEndpoint | null> => {
