@@ -57,6 +57,11 @@ const shapeOf = ({ event, run, children }: Node): unknown[] => [
   ...children.map(shapeOf),
 ]
 
+const keyWith = async (permissions: object) => {
+  const { token } = await api.post<{ token: string }>('/service-keys', { name: newId(), permissions })
+  return openApi(api.url, token)
+}
+
 const traces = suite('the trace of a run')
 
 const TREE = [
@@ -104,12 +109,7 @@ traces('of another environment or of no run is a 404', async () => {
 
 traces('needs the permission to read events', async () => {
   const { run_id } = await call(api, 'f/all')
-  const keyWith = async (permissions: object) => {
-    const { token } = await api.post<{ token: string }>('/service-keys', { name: newId(), permissions })
-    return openApi(api.url, token)
-  }
   const runs = await keyWith({ 'run:*': ['read'] })
-  assert.is((await runs.send('GET', `/runs/${run_id}/input`)).status, 200)
   assert.is((await runs.send('GET', `/runs/${run_id}/trace`)).status, 403)
   const both = await keyWith({ 'run:*': ['read'], 'event:*': ['read'] })
   assert.is((await both.send('GET', `/runs/${run_id}/trace`)).status, 200)
@@ -126,6 +126,17 @@ inputs('of a handler is its event', async () => {
   const { kind, event, value, cleared } = await inputOf(run_id)
   assert.equal([kind, value, cleared], ['event', { n: 2 }, false])
   assert.equal([event?.id, event?.type, event?.source], [event_id, 'paid', 'api'])
+})
+
+inputs('of a handler is hidden from a credential that may not read events', async () => {
+  const { run_id } = await handle(api, 'paid', { n: 2 })
+  const called = await call(api, 'f/all', 7)
+  const runs = await keyWith({ 'run:*': ['read'] })
+  const hidden = { run_id, kind: 'event', event: null, value: null, cleared: false }
+  assert.equal(await runs.get(`/runs/${run_id}/input`), hidden)
+  assert.equal((await runs.get<Input>(`/runs/${called.run_id}/input`)).value, [7])
+  const both = await keyWith({ 'run:*': ['read'], 'event:*': ['read'] })
+  assert.equal((await both.get<Input>(`/runs/${run_id}/input`)).value, { n: 2 })
 })
 
 inputs('of a call and of a child are the arguments, also large ones', async () => {

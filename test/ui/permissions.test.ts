@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { lackText } from '../../src/access/permissions.ts'
 import type { Permissions } from '../../src/events/org.ts'
 import { newSession } from '../api/issuing.ts'
-import { call, deploy } from '../support/build.ts'
+import { call, deploy, handle } from '../support/build.ts'
 import { openDashboard, operatorTokenOf, type StartedDashboard } from '../support/openDashboard.ts'
 import { openApi } from '../support/http.ts'
 import { stories } from '../support/stories.ts'
@@ -14,7 +14,11 @@ interface Context extends StartedDashboard {
 
 const story = stories<Context>('permissions in the dashboard', {
   prepare: async (context) => {
-    await deploy(context.server.api, 'shop', { 'a.js': 'export const echo = (text) => text' })
+    await deploy(context.server.api, 'shop', {
+      'a.js': `import { fn } from 'svc'
+        export const echo = (text) => text
+        export const onPaid = fn({ 'on-event': 'paid' }, () => 1)`,
+    })
     context.run_id = (await call(context.server.api, 'a/echo', 'hi')).run_id
   },
 })
@@ -161,6 +165,9 @@ story('a part of a page that a credential may not see is named, and not shown as
   const { token: fewer } = await newSession(server.api, { 'run:*': ['read'] })
   const other = await openDashboard(chromium, server, { token: fewer, path: `/runs/${run_id}` })
   await other.page.getByRole('region', { name: 'Trace' }).getByText(lackText('event', 'read')).waitFor()
+  const handled = await handle(server.api, 'paid', { n: 1 })
+  await other.go(`/runs/${handled.run_id}`)
+  await other.page.getByRole('region', { name: 'Input' }).getByText(lackText('event', 'read')).waitFor()
 })
 
 story.run()

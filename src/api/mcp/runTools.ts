@@ -10,7 +10,7 @@ import { PageValues } from '../present/pageValues.ts'
 import { presentListedRun } from '../present/run.ts'
 import { type Ask, type CredentialRoute } from '../route.ts'
 import { runControlRoutes } from '../routes/runControl.ts'
-import { runRoutes } from '../routes/runs.ts'
+import { mayReadEvents, runRoutes } from '../routes/runs.ts'
 import { type ApiTool, apiTool, routeIn, use, withoutStored } from './tool.ts'
 
 const readsRuns = [{ type: 'run', action: 'read' }] as const
@@ -33,8 +33,6 @@ const runFor = async ({ deps, credential: { env_id } }: Ask, run_id: string): Pr
   if (run) return run
   throw new AppError('not_found', `No run ${JSON.stringify(run_id.slice(0, 80))}`)
 }
-
-const mayReadEvents = ({ credential: { permissions } }: Ask): boolean => permissions.allows('event', 'read')
 
 /** Part of a run that may no longer be stored, or that the credential may not read. */
 const part = async (operationId: string, ask: Ask, run_id: string) => {
@@ -139,7 +137,7 @@ export const runTools: readonly ApiTool[] = [
     title: 'Get a run',
     description:
       'Returns one run with its input, its newest log lines and, if the key may read events, the tree of events and runs ' +
-      'around it. `earlier_lines` counts the log lines that are left out. ' +
+      'around it. Otherwise, an input that is an event is null. `earlier_lines` counts the log lines that are left out. ' +
       'The error of a failed run has `location` with the file, line and column in the source, and the source line.',
     needs: readsRuns,
     readOnly: true,

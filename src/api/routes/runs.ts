@@ -28,6 +28,10 @@ const runOf = async ({ params, credential, deps: { views } }: Ask<{ run_id: stri
   return run
 }
 
+/** Whether the caller may see the event of a run. */
+export const mayReadEvents = ({ credential: { permissions } }: Pick<Ask, 'credential'>): boolean =>
+  permissions.allows('event', 'read')
+
 export const runRoutes = [
   runListRoute,
   runStatsRoute,
@@ -55,13 +59,19 @@ export const runRoutes = [
     path: '/v1/runs/:run_id/input',
     operationId: 'getRunInput',
     summary: 'Get the input of a run',
-    description: 'A retry and a replay have the input of the first run.',
+    description:
+      'A retry and a replay have the input of the first run. Without the permission `event:read`, `event` and `value` of an ' +
+      'event are null.',
     tag,
     needs,
     reply: { kind: 'item', schema: RunInput },
     handle: async (ask) => {
       const run = await runOf(ask)
-      return item(await presentRunInput(run.run_id, await readRunInput(ask.deps, run), ask.deps.payloads))
+      const { run_id } = run
+      const input = await readRunInput(ask.deps, run)
+      if (input?.kind === 'event' && !mayReadEvents(ask))
+        return item({ run_id, kind: 'event', event: null, value: null, cleared: false })
+      return item(await presentRunInput(run_id, input, ask.deps.payloads))
     },
   }),
 
@@ -102,8 +112,7 @@ export const runRoutes = [
     handle: async (ask) => {
       await ask.deps.views.settled('events')
       const run = await runOf(ask)
-      const mayReadEvents = ask.credential.permissions.allows('event', 'read')
-      const { why, outcome } = await explainRun(ask.deps, run, { mayReadEvents })
+      const { why, outcome } = await explainRun(ask.deps, run, { mayReadEvents: mayReadEvents(ask) })
       return item({ run_id: run.run_id, why, outcome })
     },
   }),

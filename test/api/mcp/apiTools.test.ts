@@ -115,11 +115,13 @@ tools('return the newest lines of a long log, which an agent can read', async ()
   assert.is(logs.href, `/v1/runs/${run_id}/logs`)
 })
 
-tools('leave the trace out for a key that may not read events', async () => {
+tools('leave the trace and the event out for a key that may not read events', async () => {
   const { token } = await newServiceKey(api, { 'run:*': ['read'] })
   const limited = await connect(api.url, token)
   const got = await read<object>('get_run', { run_id: failed.run_id }, limited.client)
   assert.equal(Object.keys(got).sort(), ['input', 'logs', 'run'])
+  const { input } = await read<{ input: object }>('get_run', { run_id: placed.run_id }, limited.client)
+  assert.equal(input, { run_id: placed.run_id, kind: 'event', event: null, value: null, cleared: false })
   const { why } = await read<{ why: string[] }>('why', { run_id: placed.run_id }, limited.client)
   assert.not.match(why.join('\n'), 'order:placed')
   await limited.client.close()

@@ -78,7 +78,9 @@ const EditedReplay = ({ run }: { readonly run: Run }) => {
     <Action
       label="Replay with edited input"
       does="Calls the function with the input below, on the build that is deployed now. No other function receives it."
-      refusal={refusalFor(run, 'svc:call')}
+      refusal={
+        refusalFor(run, 'svc:call') ?? (run.run_type === 'event' ? refusalOf('event', 'read') : undefined)
+      }
       onOpen={() => (input.value = null)}
       run={call}
     >
