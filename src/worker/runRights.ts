@@ -37,6 +37,15 @@ export const demandOf = async (
   demand(await rights(), { type, actions, paths })
 }
 
+/** Returns a check whether the run may start a function, which then runs with its own rights. */
+export const admitOf = async (
+  rights: NonNullable<RunRights>,
+): Promise<(started: { readonly project: DirectoryProject }) => void> => {
+  const permissions = await rights()
+  return ({ project }) =>
+    demand(permissions, { type: 'build', actions: ['execute'], paths: pathsOf(project) })
+}
+
 /** The names by which permissions refer to a project. */
 export const pathsOf = ({ project_id, name }: Pick<DirectoryProject, 'project_id' | 'name'>): string[] => [
   project_id,

@@ -7,7 +7,7 @@ import { emitData } from '../commands/streams/emitData.ts'
 import { publishEvent } from '../commands/events/publishEvent.ts'
 import { readVariable } from '../commands/context/readVariable.ts'
 import { depthBelow } from '../commands/runs/runDepth.ts'
-import { functionFor } from '../commands/runs/functionFor.ts'
+import { type Admit, functionFor } from '../commands/runs/functionFor.ts'
 import { requestChild, type RequestedChild, resultOfChild } from '../commands/runs/runFunction.ts'
 import type { EnvCause } from '../events/event.ts'
 import type { Payload } from '../events/payload.ts'
@@ -16,7 +16,7 @@ import type { Taking } from '../plans/functionRates.ts'
 import { newId } from '../ids.ts'
 import type { HostCall } from '../ports/runtime.ts'
 import type { KeptPayloads } from './keptPayloads.ts'
-import { demandOf, pathsOf, type RunRights } from './runRights.ts'
+import { admitOf, demandOf, pathsOf, type RunRights } from './runRights.ts'
 import { serveFileCall } from './serveFileCall.ts'
 import { startOnce } from './startOnce.ts'
 
@@ -62,10 +62,11 @@ export const serveHostCall = async (
   const caller = { cause: traceparent === undefined ? cause : { ...cause, traceparent }, newId }
   const starting = { plan, cause: caller.cause, signal }
   const source = `run:${run_id}`
-  /** The function that is started runs with its own rights. */
-  const demandStart = (held: NonNullable<RunRights>, ref: string): Promise<void> => {
-    const { project } = functionFor(deps.views.directory, env_id, ref, project_id)
-    return demandOf(held, 'build', ['execute'], pathsOf(project))
+  /** Checks the function that has the reference, and returns the check: another one may have it at the start. */
+  const admitStart = async (held: NonNullable<RunRights>, ref: string): Promise<Admit> => {
+    const admit = await admitOf(held)
+    functionFor(deps.views.directory, env_id, ref, project_id, admit)
+    return admit
   }
 
   switch (call.op) {
@@ -87,20 +88,21 @@ export const serveHostCall = async (
       })
     }
     case 'call': {
-      if (rights) await demandStart(rights, call.fn)
+      const admit = rights ? await admitStart(rights, call.fn) : undefined
       return startOnce(deps, starting, call, async ({ newId, ...place }) => {
         const depth = depthBelow(plan, deps.maxRunDepth)
-        const wanted = { ...place, source, depth, ref: call.fn, args: call.args, project_id }
+        const wanted = { ...place, source, depth, ref: call.fn, args: call.args, project_id, admit }
         return callFunction(deps, wanted, { ...caller, newId })
       })
     }
-    case 'run':
-      if (rights) await demandStart(rights, call.fn)
+    case 'run': {
+      const admit = rights ? await admitStart(rights, call.fn) : undefined
       return requestChild(
         deps,
-        { ref: call.fn, args: call.args, parent: plan, depth: depthBelow(plan, deps.maxRunDepth) },
+        { ref: call.fn, args: call.args, parent: plan, depth: depthBelow(plan, deps.maxRunDepth), admit },
         caller,
       ).then(resultAfter(deps, calling, onRequested))
+    }
     case 'payload':
       return kept.read(call.handle, call.from)
     case 'context':

@@ -12,6 +12,7 @@ import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import type { HostCall } from '../../src/ports/runtime.ts'
+import type { RunRights } from '../../src/worker/runRights.ts'
 import { serveHostCall } from '../../src/worker/serveHostCall.ts'
 import { openCommands } from '../commands/openCommands.ts'
 import { plantBuild, plantEnv } from '../commands/plantEnv.ts'
@@ -64,7 +65,13 @@ export const openCalls = async () => {
       maxRunDepth = 100,
       idempotency = keys,
       blobs = deps.blobs,
-    }: { maxRunDepth?: number; idempotency?: Pick<Idempotency, 'once'>; blobs?: Blobs } = {},
+      rights = null,
+    }: {
+      maxRunDepth?: number
+      idempotency?: Pick<Idempotency, 'once'>
+      blobs?: Blobs
+      rights?: RunRights
+    } = {},
   ) =>
     serveHostCall(
       { ...deps, blobs, maxRunDepth, idempotency, childEndings: new ChildEndings(deps.store) },
@@ -73,7 +80,7 @@ export const openCalls = async () => {
         plan,
         env_id: env.env_id,
         cause: { env_id: env.env_id, correlation_id: newId(), causation_id: plan.run_id },
-        rights: null,
+        rights,
         signal: new AbortController().signal,
       },
       call,

@@ -4,15 +4,19 @@ import type { Deployed } from '../../projections/wiring.ts'
 import { demandAllReadable, demandReadable } from '../projects/demandReadable.ts'
 import { nearest } from '../../sandbox/nearestName.ts'
 
+/** Throws `forbidden` for a function that the caller may not start. */
+export type Admit = (found: Deployed) => void
+
 /**
  * Returns the deployed function of a reference `ns/var` (DESIGN.md, A build). The caller's project takes precedence.
- * Throws `not_found`, or `unavailable` if it may be in a build that cannot be read.
+ * Throws `not_found`, or `unavailable` if it may be in a build that cannot be read, or as `admit` does.
  */
 export const functionFor = (
   directory: Directory,
   env_id: string,
   ref: string,
   project_id: string,
+  admit?: Admit,
 ): Deployed => {
   const own = directory.functionAt(env_id, ref, project_id)
   const project = directory.projectById(project_id)
@@ -20,6 +24,7 @@ export const functionFor = (
   const found = own ?? directory.functionAt(env_id, ref)
   if (!found) demandAllReadable(directory, env_id)
   if (!found) throw noFunction(directory, { ref, project_id, place: 'the deployed builds' })
+  admit?.(found)
   return found
 }
 

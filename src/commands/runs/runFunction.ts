@@ -8,7 +8,7 @@ import type { ChildEndings } from './childEndings.ts'
 import type { HostCall } from '../../ports/runtime.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { demandRunning } from './demandRunning.ts'
-import { functionFor } from './functionFor.ts'
+import { type Admit, functionFor } from './functionFor.ts'
 import { placeOf } from '../events/planRuns.ts'
 
 /** The arguments that a function gives to another; a large list remains text. */
@@ -26,11 +26,18 @@ export interface RequestedChild {
 }
 
 /**
- * Requests a function as a child of a run (SDK `run`; DESIGN.md, A build). Rejects with `not_found` or `quota_exceeded`.
+ * Requests a function as a child of a run (SDK `run`; DESIGN.md, A build). Rejects with `not_found` or
+ * `quota_exceeded`, or as `admit` does.
  */
 export const requestChild = async (
   deps: Deps,
-  { ref, args, parent, depth }: { ref: string; args: RunArguments; parent: RunPlan; depth: number },
+  {
+    ref,
+    args,
+    parent,
+    depth,
+    admit,
+  }: { ref: string; args: RunArguments; parent: RunPlan; depth: number; admit?: Admit | undefined },
   { cause, newId }: Caller,
 ): Promise<RequestedChild> => {
   const { aggregates, payloads, views, quotas } = deps
@@ -41,7 +48,7 @@ export const requestChild = async (
     run_id: newId('run'),
     stream_id,
     run_type: 'run',
-    ...placeOf(functionFor(views.directory, env_id, ref, project_id)),
+    ...placeOf(functionFor(views.directory, env_id, ref, project_id, admit)),
     attempt: 1,
     depth,
     parent_run_id,
