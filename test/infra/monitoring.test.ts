@@ -1,6 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { allRoles, readConfig } from '../../src/process/config.ts'
+import { outputIn } from '../support/example.ts'
 import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
 
 const textOf = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 
@@ -67,4 +71,34 @@ monitoring('find rates of counters only, and quantiles of histograms only', () =
   }
 })
 
+monitoring('notice that no node of a role is left, whose address is no target any more', () => {
+  const alerts = textOf('infra/alerts.yml')
+  for (const role of allRoles) assert.match(alerts, `absent(svc_node_role{job="svc", role="${role}"})`)
+})
+
+monitoring('read a token that git ignores, and that the command of the README writes', async () => {
+  const [, file = ''] = /credentials_file: ([\w-]+)/.exec(textOf('infra/prometheus.yml')) ?? []
+  assert.ok(textOf('infra/.gitignore').split('\n').includes(file))
+  assert.match(textOf('infra/compose.metrics.yaml'), `./${file}:/etc/prometheus/${file}:ro`)
+  const [command = ''] = new RegExp(`^ *\\(.*> ${file}\\)$`, 'm').exec(textOf('infra/README.md')) ?? []
+  const dir = tempDir()
+  writeFileSync(join(dir, '.env'), 'SVC_API_KEY=key\nSVC_OPERATOR_TOKEN=the-token\nMONGODB_PASSWORD=p\n')
+  await outputIn(dir, 'sh', ['-c', command])
+  assert.is(readFileSync(join(dir, file), 'utf8'), 'the-token')
+  assert.is(statSync(join(dir, file)).mode & 0o777, 0o600)
+})
+
 monitoring.run()
+
+const example = suite('.env.example')
+
+example('names the least length of the operator token that the service accepts', () => {
+  const [, least = ''] =
+    /^# At least (\d+) characters\nSVC_OPERATOR_TOKEN=/m.exec(textOf('infra/.env.example')) ?? []
+  const tokenOf = (length: number) =>
+    readConfig({ SVC_OPERATOR_TOKEN: 'abcdefgh'.repeat(length).slice(0, length) }).operatorToken
+  assert.is(tokenOf(Number(least))?.length, Number(least))
+  assert.throws(() => tokenOf(Number(least) - 1))
+})
+
+example.run()
