@@ -1,5 +1,6 @@
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { watchFolder } from '../../src/cli/dev/changes.ts'
+import { type Changes, watchFolder } from '../../src/cli/dev/changes.ts'
 import { openProject } from '../../src/cli/dev/project.ts'
 import { createClient } from '../../src/client/index.ts'
 import { call } from '../support/build.ts'
@@ -8,29 +9,30 @@ import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 
-const test = suite('a slow upload of svc dev', { timeoutMs: 60_000 })
+const test = suite('an upload of svc dev', { timeoutMs: 60_000 })
 
-/** Develops a folder at a service whose first upload never ends by itself. */
-const developSlowly = async (folder: string) => {
+type Fetch = typeof globalThis.fetch
+
+/** Develops a folder at a service whose first upload is answered so. */
+const developWith = async (
+  folder: string,
+  answer: (changes: Changes, ...given: Parameters<Fetch>) => Promise<Response>,
+) => {
   const server = await startServer()
   const stopped = new AbortController()
   const { signal } = stopped
-  const [lines, aborted]: [DevLine[], unknown[]] = [[], []]
+  const changes = watchFolder(folder, signal)
+  const lines: DevLine[] = []
+  let uploads = 0
   const client = createClient({
     url: server.url,
     token: server.api.key,
+    retries: 0,
     fetch: (target, init) => {
       const isUpload = init?.method === 'POST' && String(target).endsWith('/builds')
-      if (!isUpload || aborted.length > 0) return fetch(target, init)
-      return new Promise((_, reject) => {
-        init.signal?.addEventListener('abort', () => {
-          aborted.push(init.signal?.reason)
-          reject(init.signal?.reason as Error)
-        })
-      })
+      return isUpload && ++uploads === 1 ? answer(changes, target, init) : fetch(target, init)
     },
   })
-  const changes = watchFolder(folder, signal)
   const project = openProject({
     folder,
     client,
@@ -49,12 +51,22 @@ const developSlowly = async (folder: string) => {
     await project.close()
     await server.stop()
   }
-  return { server, changes, lines, aborted, stop }
+  return { server, changes, lines, stop }
 }
 
-test('is reported, and a newer save replaces it', async () => {
+test('that takes long is reported, and a newer save replaces it', async () => {
   const folder = folderOf({ 'package.json': '{"name":"slow"}', 'a.ts': 'export const a = () => 1\n' })
-  const { server, changes, lines, aborted, stop } = await developSlowly(folder)
+  const aborted: unknown[] = []
+  const { server, changes, lines, stop } = await developWith(
+    folder,
+    (_, __, init) =>
+      new Promise((___, reject) => {
+        init?.signal?.addEventListener('abort', () => {
+          aborted.push(init.signal?.reason)
+          reject(init.signal?.reason as Error)
+        })
+      }),
+  )
   await until(() => lines.some(({ type }) => type === 'slow'))
   save(folder, 'dev.log', 'a log in the folder changes too')
   await until(() => changes.pending().includes('dev.log'))
@@ -68,6 +80,20 @@ test('is reported, and a newer save replaces it', async () => {
     lines.map(({ type }) => type).filter((type) => type === 'failed'),
     [],
   )
+  await stop()
+})
+
+test('that is refused for the moment is reported and repeated, although a tool has written a file meanwhile', async () => {
+  const folder = folderOf({ 'package.json': '{"name":"slow"}', 'src/a.ts': 'export const a = () => 1\n' })
+  const { lines, stop } = await developWith(folder, async (changes) => {
+    save(folder, 'dist/a.js', 'written by a tool')
+    await until(() => changes.pending().includes(join('dist', 'a.js')))
+    return Response.json({ error: { code: 'unavailable', message: 'The disk is full' } }, { status: 503 })
+  })
+  await until(() => lines.some(({ type }) => type === 'live'), { timeoutMs: 30_000 })
+  const [failed] = lines
+  assert.is(failed?.type, 'failed')
+  assert.match(JSON.stringify(failed?.['messages']), 'The disk is full')
   await stop()
 })
 

@@ -48,13 +48,18 @@ interface Opened {
   readonly secrets: ReturnType<typeof openSecrets>
 }
 
-/** A deployment that the service could not accept at the moment is repeated after this time, milliseconds. */
+/** A deployment that the service could not accept at the moment is repeated after this time, or later if the service asks for it. */
 const AGAIN_MS = 2000
+
+/** Saves whose deployment is repeated. */
+interface Again extends Batch {
+  readonly inMs: number
+}
 
 /**
  * Deploys the folder now and after every save.
  * D1: a save that cannot be bundled or deployed leaves the last good build live.
- * D2: a failure is reported only if nothing was saved meanwhile: editors write files in several steps.
+ * D2: a failure is reported unless a file of the project was saved meanwhile: editors write files in several steps.
  * D3: one deployment at a time; saves during one are deployed together after it.
  * D4: a failure is reported again only after the save of a source. A log of this output in the folder changes with it.
  * D5: a deployment that may succeed later, such as on a full disk, is repeated without another save.
@@ -69,8 +74,7 @@ export const openProject = ({ folder, client, changes, signal, print, announce, 
   /** What was wrong with the file of the context variables at the last deployment; null if nothing was. */
   let wrongSecrets: string | null = null
   let modules: readonly string[] = []
-  /** The saves whose deployment is repeated; null if there are none. */
-  let again: Batch | null = null
+  let again: Again | null = null
 
   const open = async (settings: Settings): Promise<Opened> => {
     const { secrets: _, ...decisive } = settings
@@ -174,10 +178,11 @@ export const openProject = ({ folder, client, changes, signal, print, announce, 
       await deploy(saved)
     } catch (error) {
       signal.throwIfAborted()
-      if (changes.pending().length > 0) return // D2
-      if (error instanceof ServiceError && isTransient(error)) again = saved // D5
+      if (error instanceof ServiceError && isTransient(error))
+        again = { ...saved, inMs: Math.max(AGAIN_MS, (error.retryAfter ?? 0) * 1000) } // D5
+      if (isNewer(changes.pending())) return // D2
       const live = state.live?.build_id ?? null
-      const failed = failedText(error, { folder, modules, live, data, againMs: again && AGAIN_MS })
+      const failed = failedText(error, { folder, modules, live, data, againMs: again && again.inMs })
       const isKnown = JSON.stringify(failed.json) === failure
       failure = JSON.stringify(failed.json)
       const isSaved = !isRepeated && batch.paths.some((path) => SOURCE.test(path))
@@ -191,7 +196,7 @@ export const openProject = ({ folder, client, changes, signal, print, announce, 
     async follow(): Promise<never> {
       await update({ paths: [], sinceMs: clock.monotonic() })
       for (;;) {
-        const saved = await changes.next(again && AGAIN_MS) // D3
+        const saved = await changes.next(again && again.inMs) // D3
         if (saved) await update(saved)
         else if (again) await update(again, { isRepeated: true })
       }

@@ -62,7 +62,8 @@ export const readRun = async (
       const isAbsent = error instanceof ServiceError && error.code === 'not_found'
       if (!isAbsent && !(error instanceof ServiceError && isTransient(error))) throw error
       if (isAbsent) attempt++
-      await delay(READ_PAUSE_MS * attempt, undefined, { signal })
+      const askedMs = isAbsent ? 0 : (error.retryAfter ?? 0) * 1000
+      await delay(Math.max(READ_PAUSE_MS * attempt, askedMs), undefined, { signal })
     }
   }
   return null
