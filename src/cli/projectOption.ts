@@ -4,7 +4,7 @@ import { PACKAGE, readPackage } from '../bundle/packageJson.ts'
 import { readSettings } from '../bundle/settings.ts'
 import { type Client, type Page, type Project, ServiceError } from '../client/index.ts'
 import { allPages, type PageQuery } from '../client/lists.ts'
-import { pauseOf, wait } from '../client/wait.ts'
+import { isLongWait, pauseOf, wait } from '../client/wait.ts'
 import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { nearest } from '../sandbox/nearestName.ts'
@@ -143,7 +143,7 @@ const withinRate = async (request: () => Promise<void>): Promise<void> => {
     try {
       return await request()
     } catch (error) {
-      if (!isBeyondRate(error) || failures === ATTEMPTS) throw error
+      if (!isBeyondRate(error) || failures === ATTEMPTS || isLongWait(error.retryAfter)) throw error
       await wait(pauseOf(failures, error.retryAfter))
     }
 }

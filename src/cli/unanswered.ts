@@ -1,3 +1,4 @@
+import { certificateProblem } from '../client/certificate.ts'
 import { AppError, isAppError, messageOf } from '../errors.ts'
 
 /** Time for a reply that a service has at hand, milliseconds: a stopped process accepts connections and never replies. */
@@ -5,6 +6,8 @@ export const REPLY_MS = 10_000
 
 /** The error where nothing answers. `data.detail` is the message without how to fix the problem. */
 export const unanswered = (url: string, cause: unknown): AppError => {
+  const problem = certificateProblem(cause)
+  if (problem !== null) return new AppError('unavailable', `${url} ${problem}`, { cause })
   const detail = `the service at ${url} does not answer (${reasonOf(cause)})`
   return failed(detail, 'start it with svc serve, or set SVC_URL', cause)
 }

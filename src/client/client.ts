@@ -25,7 +25,8 @@ export interface ClientOptions {
   readonly token: string | (() => string | Promise<string>) | null
   /** Default: the `fetch` of the platform. */
   readonly fetch?: typeof globalThis.fetch
-  /** How often a request that can be repeated is sent again after a lost connection, a 429 or a 503. Default 4. */
+  /** How often a request that can be repeated is sent again after a lost connection, a 429 or a 503. Default 4.
+   * A reply that asks for a wait of more than 30 seconds is not repeated. */
   readonly retries?: number
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>>
@@ -184,7 +185,7 @@ export type RequestArguments<Operation extends keyof Operations> =
     ? [input?: RequestInput<Operation>]
     : [input: RequestInput<Operation>]
 
-/** The API of one environment, with one credential. It works in browsers and in Node 20 or later. */
+/** The API of one environment, with one credential. It works in browsers and in Node 20.19 or later. */
 export interface Client<C extends Contract = Registered> {
   readonly url: string
   /** Publishes an event. It is durable when the promise resolves. */

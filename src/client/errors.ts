@@ -1,7 +1,7 @@
 /** The service refused a request, or could not be reached. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
-  /** The code of the reply, such as `not_found`; `unreachable` without a reply, `timeout` after `timeoutMs`. */
+  /** The code of the reply, such as `not_found`; `unreachable` without a reply, `untrusted` if its certificate is refused, `timeout` after `timeoutMs`. */
   readonly code: string
   /** The status of the reply; 0 without a reply. */
   readonly status: number

@@ -1,7 +1,8 @@
+import { certificateProblem } from './certificate.ts'
 import type { ClientOptions } from './client.ts'
 import { PathError, ServiceError } from './errors.ts'
 import { randomKey } from './randomKey.ts'
-import { pauseOf, reasonOf, wait } from './wait.ts'
+import { isLongWait, pauseOf, reasonOf, wait } from './wait.ts'
 
 /** The input of any operation; `Operations` has the types of each. */
 export interface AnyInput {
@@ -31,8 +32,8 @@ const REFUSED_FOR_NOW: readonly number[] = [429, 503]
 const UNKNOWN_OUTCOME: readonly number[] = [0, 502, 504]
 
 /** Whether another attempt may succeed. */
-export const isTransient = ({ status }: ServiceError): boolean =>
-  REFUSED_FOR_NOW.includes(status) || UNKNOWN_OUTCOME.includes(status)
+export const isTransient = ({ status, code }: ServiceError): boolean =>
+  REFUSED_FOR_NOW.includes(status) || (UNKNOWN_OUTCOME.includes(status) && code !== 'untrusted')
 
 /** Whether the request may have been executed, or may be in progress. */
 export const isUncertain = (error: ServiceError): boolean =>
@@ -64,7 +65,7 @@ export const openTransport = (options: ClientOptions): Send => {
         const isSafe = REFUSED_FOR_NOW.includes(error.status) || isRepeatable(method, input)
         const isWaiting = wasUncertain && method === 'POST' && isInProgress(error)
         if (!(isTransient(error) && isSafe) && !isWaiting) throw error
-        if (failures === retries) throw error
+        if (failures === retries || isLongWait(error.retryAfter)) throw error
         wasUncertain ||= isUncertain(error)
         failures++
         await wait(pauseOf(failures, error.retryAfter), input.signal)
@@ -116,8 +117,13 @@ const attempt = async (
 }
 
 /** A failure of the connection. */
-const unreachable = (target: string, cause: unknown): ServiceError =>
-  new ServiceError('unreachable', `${new URL(target).origin} does not answer: ${detailOf(cause)}`, { cause })
+const unreachable = (target: string, cause: unknown): ServiceError => {
+  const { origin } = new URL(target)
+  const problem = certificateProblem(cause)
+  return problem === null
+    ? new ServiceError('unreachable', `${origin} does not answer: ${detailOf(cause)}`, { cause })
+    : new ServiceError('untrusted', `${origin} ${problem}`, { cause })
+}
 
 /** `fetch` of Node says only `fetch failed`; its cause has the reason. */
 const detailOf = (error: unknown): string => {

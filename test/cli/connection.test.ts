@@ -1,10 +1,14 @@
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { writeInstance } from '../../src/cli/instance.ts'
 import { answering } from '../support/answering.ts'
 import { cli } from '../support/cli.ts'
 import { folderOf, startDev } from '../support/dev.ts'
+import { certificate, certificateKey } from '../support/localServers.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -189,6 +193,37 @@ test('whose service is another server, redirects, fails or breaks off is named',
     },
     (url) => `svc: the reply of the service at ${url} is incomplete (`,
   )
+})
+
+test('whose certificate is not trusted is named once, with the way to trust it', async () => {
+  let connections = 0
+  const server = createServer({ key: certificateKey, cert: certificate }, (_, response) => {
+    response.end(
+      JSON.stringify({ data: [], pagination: { total: 0, limit: 20, offset: 0, has_more: false } }),
+    )
+  })
+  server.on('connection', () => connections++).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`
+  try {
+    const fix = 'set NODE_EXTRA_CA_CERTS=FILE, a file with the certificate of the authority'
+    const problem = `${url} has a certificate of an unknown authority: ${fix} (DEPTH_ZERO_SELF_SIGNED_CERT)`
+    const variables = { SVC_URL: url, SVC_KEY: 'k', SVC_OPERATOR_TOKEN: 'operator-token'.repeat(3) }
+    for (const command of [['runs'], ['orgs', 'list'], ['status']]) {
+      connections = 0
+      const { code, err, out } = await cli(command, { env: variables })
+      assert.is(code, 1, out)
+      assert.is(err, `svc: ${problem}\n`, command.join(' '))
+      assert.is(connections, 1)
+    }
+    const file = join(tempDir(), 'authority.pem')
+    writeFileSync(file, certificate)
+    const { code, err } = await cli(['runs'], { env: { ...variables, NODE_EXTRA_CA_CERTS: file } })
+    assert.equal([code, err], [0, ''])
+  } finally {
+    server.close()
+    server.closeAllConnections()
+  }
 })
 
 test('that is not available is asked as often as the command permits', async () => {

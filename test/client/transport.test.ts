@@ -43,6 +43,18 @@ repeats('needs no key if it is no POST', async () => {
 
 repeats.run()
 
+const patience = suite('a request that is refused with Retry-After')
+
+patience('rejects at once if it would wait for minutes, and names the seconds', async () => {
+  for (const status of [429, 503]) {
+    const { client, keys } = clientOf(() => replyOf(status, 'refused', { 'retry-after': '600' }))
+    const error: unknown = await client.request('GET /v1/env').catch((thrown: unknown) => thrown)
+    assert.instance(error, ServiceError)
+    const { code, retryAfter } = error as ServiceError
+    assert.equal([code, retryAfter, keys.length], ['refused', 600, 1])
+  }
+})
+
 const lost = () => {
   throw new TypeError('fetch failed')
 }
@@ -124,4 +136,5 @@ lostReplies('is refused if it reads something that is absent', async () => {
   assert.is(await refusal(client.request('GET /v1/runs/{run_id}', { path: { run_id: 'r' } })), 'not_found')
 })
 
+patience.run()
 lostReplies.run()
