@@ -2,6 +2,7 @@ import { appendFileSync, renameSync, rmSync, statSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { readInstance } from '../../src/cli/instance.ts'
+import { variablesIn } from '../../src/cli/dev/envFile.ts'
 import { readRun } from '../../src/cli/dev/tail.ts'
 import { createClient } from '../../src/client/index.ts'
 import { newId } from '../../src/ids.ts'
@@ -297,6 +298,17 @@ test('deploys the code beside a wrong .env.svc, and names its lines until it is 
   save(folder, 'src/version.ts', versionIs(501))
   await dev.next('live')
   assert.is((await call(api, 'version/version')).result, 501)
+})
+
+test('reads quotes in comments and within values of .env.svc as Node does', () => {
+  const folder = folderOf({ '.env.svc': `# it='s a note\nA=1\nB=it's\nexport C = "two\nlines"\nD=4\n` })
+  const variables = [...variablesIn(folder, '.env.svc')].map(([key, { value, line }]) => [key, value, line])
+  assert.equal(variables, [
+    ['A', '1', 2],
+    ['B', "it's", 3],
+    ['C', 'two\nlines', 4],
+    ['D', '4', 6],
+  ])
 })
 
 test('stops reading a run that does not exist', async ({ api }) => {

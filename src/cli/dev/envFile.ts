@@ -53,8 +53,8 @@ const mistakeIn = (line: string, values: NodeJS.Dict<string>): string | null => 
 /** `parseEnv` ignores the lines without one. */
 const keyIn = (line: string): string | undefined => /^\s*(?:export\s+)?([^\s=#]+)\s*=/.exec(line)?.[1]
 
-/** A value in quotes, which may have several lines. */
-const QUOTED = /(=[ \t]*)(["'`])([^]*?)\2/g
+/** A value in quotes, which may have several lines. A quote elsewhere, such as in a comment, begins none. */
+const QUOTED = /^([ \t]*(?:export\s+)?[^\s=#]+[ \t]*=[ \t]*)(["'`])([^]*?)\2/gm
 
 /** The text with only the line breaks of the values in quotes. */
 const flattened = (text: string): string =>
