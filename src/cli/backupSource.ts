@@ -92,18 +92,20 @@ async function* continued<T>(signal: AbortSignal, read: () => AsyncGenerator<T>)
       if (attempt >= ATTEMPTS)
         throw new AppError(
           'unavailable',
-          `The connection broke (${messageOf(error)}); repeat the backup: it continues`,
-          {
-            cause: error,
-          },
+          `The connection broke (${detailOf(error)}); repeat the backup: it continues`,
+          { cause: error },
         )
       await delay(RETRY_MS, undefined, { signal })
     }
   }
 }
 
-/** Whether a reply ended early: fetch reports this as a `TypeError`. */
-const isBroken = (error: unknown): boolean => error instanceof TypeError
+/** Whether a reply ended early, or none arrived: fetch reports both as a `TypeError`, which `unanswered` has as its cause. */
+const isBroken = (error: unknown): boolean =>
+  error instanceof TypeError || (isAppError(error, 'unavailable') && error.cause instanceof TypeError)
+
+const detailOf = (error: unknown): string =>
+  isAppError(error) ? String(error.data['detail'] ?? error.message) : messageOf(error)
 
 const blobOf = (line: string): ListedBlob => {
   const [key, size] = JSON.parse(line) as [string, number]

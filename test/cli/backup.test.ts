@@ -152,6 +152,23 @@ backup('of a service that dies says how to continue, and is continued after its 
   }
 })
 
+backup('continues after several failed attempts to connect again', async ({ server }) => {
+  const dir = join(tempDir(), 'backup')
+  const relay = relaying(server.url, [])
+  let failures = 0
+  await answering(
+    (request, response) => {
+      const isBlob = /^\/operator\/backups\/[^/]+\/blobs\/./.test(request.url ?? '')
+      if (!isBlob || failures === 3) return relay(request, response)
+      failures++
+      request.socket.destroy()
+    },
+    async (SVC_URL) => void (await cliJson(['backup', dir], { env: { ...server.cliEnv, SVC_URL } })),
+  )
+  assert.is(failures, 3)
+  assert.is((await cli(['backup', 'verify', dir])).code, 0)
+})
+
 backup('that was killed before the first one was complete is continued too', async ({ server }) => {
   const dir = join(tempDir(), 'backup')
   const killed = await backUpUntil(1, { dir, server }, ({ process }) => process.kill('SIGKILL'))
