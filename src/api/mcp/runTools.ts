@@ -1,4 +1,4 @@
-import Type, { type TObject } from 'typebox'
+import Type, { type Static, type TObject } from 'typebox'
 import { explainRun } from '../../commands/runs/explainRun.ts'
 import { findRun } from '../../commands/runs/findRun.ts'
 import { AppError, isAppError } from '../../errors.ts'
@@ -11,6 +11,7 @@ import { presentListedRun } from '../present/run.ts'
 import { type Ask, type CredentialRoute } from '../route.ts'
 import { runControlRoutes } from '../routes/runControl.ts'
 import { mayReadEvents, runRoutes } from '../routes/runs.ts'
+import type { TraceNode } from '../schemas.ts'
 import { type ApiTool, apiTool, routeIn, use, withoutStored } from './tool.ts'
 
 const readsRuns = [{ type: 'run', action: 'read' }] as const
@@ -42,6 +43,28 @@ const part = async (operationId: string, ask: Ask, run_id: string) => {
 
 /** Bytes of a log that an agent receives: it reads a result as a whole, and a log has 10,000 lines. */
 const LOG_BYTES = 32 * 1024
+
+type Node = Static<typeof TraceNode>
+
+/** Characters of an error in a trace: an agent reads the whole error with the run of its node. */
+const TRACE_ERROR_CHARACTERS = 200
+
+/** The trace of a run, whose hundred errors could otherwise be larger than the result of a tool. */
+const traceOf = async (ask: Ask, run_id: string) => {
+  const trace = await use(routeIn(runRoutes, 'getRunTrace'), ask, { params: { run_id } })
+  return { ...trace, root: withShortErrors(trace['root'] as Node) }
+}
+
+const withShortErrors = (node: Node): Node => {
+  const children = (node.children as readonly Node[]).map(withShortErrors)
+  if (!node.run?.error) return { ...node, children }
+  const { code, message } = node.run.error
+  const short =
+    message.length <= TRACE_ERROR_CHARACTERS
+      ? message
+      : `${message.slice(0, TRACE_ERROR_CHARACTERS).toWellFormed()}…`
+  return { ...node, children, run: { ...node.run, error: { code, message: short } } }
+}
 
 interface LogLine {
   readonly timestamp: string
@@ -150,7 +173,7 @@ export const runTools: readonly ApiTool[] = [
         input: await part('getRunInput', ask, run_id),
         logs: await logsOf(ask, run_id),
         ...(mayReadEvents(ask) && {
-          trace: await use(routeIn(runRoutes, 'getRunTrace'), ask, { params: { run_id } }),
+          trace: await traceOf(ask, run_id),
         }),
       }
     },

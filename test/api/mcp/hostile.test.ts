@@ -22,11 +22,15 @@ await deploy(api, 'shop', {
   ...TOOLS,
   'odd.js': `
 import { setTimeout } from 'node:timers/promises'
-import { emit, files, fn, send } from 'svc'
+import { emit, files, fn, run, send } from 'svc'
 const text = ${JSON.stringify(HOSTILE)}
 export const fails = fn({ mcp: { service: 'odd', description: 'Fails' } }, async () => {
   throw new Error(text)
 })
+export const failsLong = () => {
+  throw new Error('\u4e2d'.repeat(20_000))
+}
+export const failsOften = () => Promise.allSettled(Array.from({ length: 99 }, () => run('odd/failsLong'))).then(() => null)
 export const returns = fn({ mcp: { service: 'odd', description: 'Returns' } }, async () => {
   await emit('text', text)
   return { [text]: text }
@@ -94,6 +98,20 @@ hostile('events of 5 MB are found without their data, and so is the run that rec
   assert.is(got.isError, undefined, textOf(got).slice(0, 200))
   assert.ok(textOf(got).length < 20_000)
 })
+
+hostile(
+  'a run around which a hundred others have long errors is returned, with the beginning of each error',
+  async () => {
+    const { run_id, status } = await call(api, 'odd/failsOften')
+    assert.is(status, 'succeeded')
+    const got = await callTool(client, 'get_run', { run_id })
+    assert.is(got.isError, undefined, textOf(got).slice(0, 200))
+    const { nodes } = (got.structuredContent ?? {})['trace'] as { nodes: number }
+    assert.ok(nodes > 50, `${nodes} nodes`)
+    assert.match(textOf(got), `${'\u4e2d'.repeat(150)}`)
+    assert.ok(textOf(got).length < 200_000)
+  },
+)
 
 hostile('an event that is too large to send is refused with its limit', async () => {
   const refusal = await refusalOf(
