@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { PACKAGE, type Package, readPackage } from '../bundle/packageJson.ts'
 import { plainName } from '../bundle/settings.ts'
@@ -37,6 +37,10 @@ const compilerOptions = {
 
 const prettyJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
+const GITIGNORE = '.gitignore'
+/** What contains keys and secrets. */
+const PRIVATE = ['.svc', '.env.svc']
+
 const filesOf = (folder: string): Readonly<Record<string, string>> => ({
   [PACKAGE]: prettyJson({
     name: plainName(basename(folder)) || 'functions',
@@ -46,7 +50,7 @@ const filesOf = (folder: string): Readonly<Record<string, string>> => ({
   }),
   'tsconfig.json': prettyJson({ compilerOptions, include: ['src', 'svc.gen.d.ts'] }),
   'src/hello.ts': HELLO,
-  '.gitignore': 'node_modules\n.svc\n.env.svc\n',
+  [GITIGNORE]: ['node_modules', ...PRIVATE].map((path) => `${path}\n`).join(''),
   '.env.svc.example':
     '# Copy this file to .env.svc. Each line is a context variable of the project.\nPAYMENT_KEY=example\n',
 })
@@ -72,7 +76,8 @@ export const initCommand = command({
       const others = files.map(([path]) => path).filter((path) => !created.includes(path))
       const changed = given && addType(join(folder, PACKAGE), given) ? [PACKAGE] : []
       const kept = others.filter((path) => !changed.includes(path))
-      return Promise.resolve(resultOf(folder, { created, changed, kept, warnings: warningsAbout(given) }))
+      const warnings = [...warningsAbout(given), ...warningsAboutGit(folder)]
+      return Promise.resolve(resultOf(folder, { created, changed, kept, warnings }))
     } catch (error) {
       writing.undo()
       throw error
@@ -94,6 +99,33 @@ const warningsAbout = (given: Package | null): readonly string[] =>
   given !== null && 'type' in given.fields && given.fields['type'] !== 'module'
     ? [`${PACKAGE}: "type" is not "module", which tests of functions need: npm pkg set type=module`]
     : []
+
+/** A `.gitignore` that was kept may not name what contains secrets. */
+const warningsAboutGit = (folder: string): readonly string[] => {
+  const patterns = textIn(join(folder, GITIGNORE)).split('\n')
+  const missing = PRIVATE.filter((path) => !patterns.some((pattern) => matches(pattern, path)))
+  return missing.length === 0
+    ? []
+    : [`${GITIGNORE}: add ${missing.join(' and ')}, which contain${missing.length === 1 ? 's' : ''} secrets`]
+}
+
+/** Whether a line of a `.gitignore`, such as `/.svc/` or `.env*`, matches a name in its folder. */
+const matches = (line: string, name: string): boolean => {
+  const parts = line
+    .trim()
+    .replace(/^(?:\*\*)?\/|\/$/g, '')
+    .split('*')
+  const pattern = parts.map((part) => part.replaceAll(/[^\w/-]/g, String.raw`\$&`)).join('[^/]*')
+  return new RegExp(`^${pattern}$`).test(name)
+}
+
+const textIn = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return '' // git cannot read it either
+  }
+}
 
 const resultOf = (folder: string, { created, changed, kept, warnings }: Files) => {
   const lines = [

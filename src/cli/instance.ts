@@ -33,7 +33,8 @@ const LOCK_WAITS_MS = 1000
  */
 export const takeFolder = (folder: string): (() => void) | null => {
   const file = fileIn(folder)
-  makeFolder(dirname(file), 0o700)
+  const isNew = makeFolder(dirname(file), 0o700) !== undefined
+  if (isNew) writeFileSync(join(dirname(file), '.gitignore'), '*\n') // `.svc` contains keys and data
   return lockFile(lockIn(file), LOCK_WAITS_MS)
 }
 

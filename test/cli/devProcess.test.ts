@@ -118,7 +118,7 @@ ending('of an ephemeral service removes its data', async () => {
   const dev = startDev(folder, ['--ephemeral'], { TMPDIR })
   assert.is((await dev.next('ready'))['data'], null)
   await dev.next('functions')
-  assert.equal(readdirSync(join(folder, '.svc')).sort(), ['dev.json', 'dev.lock'])
+  assert.equal(readdirSync(join(folder, '.svc')).sort(), ['.gitignore', 'dev.json', 'dev.lock'])
   assert.is(folders().length, 1)
   await dev.stop()
   assert.equal(folders(), [])
@@ -216,6 +216,16 @@ start('in a folder without functions waits for the first one', async () => {
   save(folder, 'hello.ts', HELLO)
   assert.equal((await dev.next('live'))['changes'], { added: ['hello/hello'], removed: [], changed: [] })
   await dev.stop()
+})
+
+start('keeps its keys and data out of git', async () => {
+  const folder = folderOf({ 'hello.ts': HELLO })
+  const dev = startDev(folder)
+  await dev.next('functions')
+  await dev.stop()
+  spawnSync('git', ['init'], { cwd: folder })
+  const { stdout } = spawnSync('git', ['status', '--porcelain', '-uall'], { cwd: folder, encoding: 'utf8' })
+  assert.is(stdout, '?? hello.ts\n')
 })
 
 start('with wrong settings waits until they are right', async () => {

@@ -89,6 +89,20 @@ test('keep the files that exist', async () => {
   assert.is(readFileSync(join(folder, 'package.json'), 'utf8'), '{"name": "mine", "type": "commonjs"}')
 })
 
+test('report a .gitignore that was kept and does not cover the files with secrets', async () => {
+  for (const [text, expected] of [
+    ['dist\n', ['.gitignore: add .svc and .env.svc, which contain secrets']],
+    ['# .env.svc\r\n/.svc/\r\n', ['.gitignore: add .env.svc, which contains secrets']],
+    ['node_modules\n.env*\n**/.svc\n', []],
+  ] as const) {
+    const folder = tempDir()
+    writeFileSync(join(folder, '.gitignore'), text)
+    const { warnings } = await cliJson<{ warnings: string[] }>(['init', folder])
+    assert.equal(warnings, expected)
+    assert.is(readFileSync(join(folder, '.gitignore'), 'utf8'), text)
+  }
+})
+
 test('report the type of the package.json that npm init writes', async () => {
   const folder = tempDir()
   writeFileSync(join(folder, 'package.json'), '{"name": "mine", "type": "commonjs"}')
