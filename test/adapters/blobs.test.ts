@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
@@ -113,6 +113,14 @@ disk('a failed put leaves no file', async () => {
     throw new Error('torn')
   }
   await blobs.put('a', Readable.from(torn())).catch(() => {})
+  assert.equal(filesIn(dir), [])
+})
+
+disk('a failed begin of an upload leaves no file', async () => {
+  const dir = tempDir()
+  const blobs = await openBlobs({ dir })
+  rmSync(join(dir, 'uploads'), { recursive: true })
+  assert.ok(isAppError(await failureOf(blobs.createUpload('a')), 'unavailable'))
   assert.equal(filesIn(dir), [])
 })
 

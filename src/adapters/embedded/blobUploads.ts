@@ -76,6 +76,7 @@ export const openUploads = (folders: BlobFolders, objects: DurableNames): Upload
         await syncFolder(uploads)
         return uploadId
       } catch (error) {
+        await rm(folder, { recursive: true, force: true }).catch(() => {}) // else the next start removes it
         throw refused(error)
       }
     },
