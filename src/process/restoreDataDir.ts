@@ -90,6 +90,7 @@ const restoreInto = async (
   } catch (error) {
     removeData(dataDir)
     if (secrets !== null) rmSync(join(dataDir, SECRETS_FILE), { force: true })
+    syncFolderNow(dataDir) // a power cut must not undo the removals alone
     rmSync(marker, { force: true })
     throw error instanceof AppError && !isOfFullDisk(error)
       ? error

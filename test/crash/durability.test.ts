@@ -1,5 +1,6 @@
 import { join, sep } from 'node:path'
 import * as assert from 'uvu/assert'
+import { RESTORING } from '../../src/process/dataDir.ts'
 import { notHere } from '../support/notHere.ts'
 import { suite } from '../support/suite.ts'
 import { imageWith, type Image } from './cut.ts'
@@ -93,6 +94,22 @@ if (problem !== null) {
     const program = await recordProgram('dataDir')
     for (const [path, image] of certainAt(program, ''))
       assert.match(image.get(join(program.root, path))?.bytes.toString() ?? 'lost', 'master_key')
+  })
+
+  durability('a restore that failed leaves no data without its marker, whichever names survive', async () => {
+    const program = await recordProgram('failedRestore')
+    const marker = join(program.root, 'data', RESTORING)
+    const isOfMarker = (change: Change) => isEntryChange(change) && change.name === RESTORING
+    const disk = program.newDisk()
+    let seen = 0
+    for (const step of program.steps) {
+      disk.take(step)
+      const image = imageWith(disk, isOfMarker)
+      if (!image.has(join(program.root, 'data', 'log.db'))) continue
+      seen++
+      assert.ok(image.has(marker), 'a service starts on what the restore has left')
+    }
+    assert.ok(seen > 0)
   })
 
   durability('an unpacked build is whole or is not there, although only names survive', async () => {
