@@ -171,6 +171,8 @@ damage('by the loss of log.db alone ends the opening: SQLite would delete the WA
   cpSync(join(dir, 'log.db-wal'), join(copy, 'log.db-wal'))
   const before = readFileSync(join(copy, 'log.db-wal'))
   assert.throws(() => openEventStore({ dir: copy }), /log\.db is missing, but .*log\.db-wal contains/)
+  writeFileSync(join(copy, 'log.db'), '')
+  assert.throws(() => openEventStore({ dir: copy }), /log\.db is empty, but .*log\.db-wal contains/)
   assert.equal(readFileSync(join(copy, 'log.db-wal')), before)
   await store.close()
 })

@@ -36,12 +36,13 @@ export const openLog = (
   onLost: (position: number) => void,
 ): Log => {
   const wal = `${file}-wal`
-  const isWalUsed = existsSync(wal) && statSync(wal).size > 0
+  const isWalUsed = sizeOf(wal) > 0
   // SQLite deletes the WAL of a database that it has to create.
-  if (!existsSync(file) && isWalUsed)
+  if (sizeOf(file) === 0 && isWalUsed)
     throw new PermanentError(
       'internal_server_error',
-      `${file} is missing, but ${wal} contains its newest events: restore ${file}, or move ${wal} away`,
+      `${file} is ${existsSync(file) ? 'empty' : 'missing'}, but ${wal} contains its newest events: ` +
+        `restore ${file}, or move ${wal} away`,
     )
   try {
     const lost = isWalUsed ? lostCommits(wal) : 0
@@ -59,6 +60,9 @@ export const openLog = (
     throw !(error instanceof AppError) && isFaultOfFile(error) ? unreadable(file, error) : unavailable(error)
   }
 }
+
+/** Bytes of a file; 0 if there is none. */
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
 /** The position of the newest event. A connection that can write would replace the WAL when it is closed, too. */
 const lastIn = (file: string): number => {
@@ -114,7 +118,6 @@ export class Log {
 
   /** Bytes of its files. */
   get bytes(): number {
-    const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0
     return sizeOf(this.#file) + sizeOf(`${this.#file}-wal`)
   }
 
