@@ -2,6 +2,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import { openPresentLog } from '../../src/adapters/embedded/eventStore/presentLog.ts'
 import { isAppError } from '../../src/errors.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { fact, facts } from '../contracts/eventStore/facts.ts'
@@ -78,6 +79,20 @@ ends('that was cut off is noticed again by the next start, if the first could no
   assert.is((await wholeLog(again)).length, 3)
   assert.is(Number(await again.remembered()), 6)
   await again.close()
+})
+
+ends('is in log.db after a stop, also while a thread reads the log', async () => {
+  const dir = tempDir()
+  const store = openEventStore({ dir })
+  await commit(store, 6)
+  const reading = openPresentLog(dir)
+  await store.close()
+  const copy = tempDir()
+  cpSync(join(dir, 'log.db'), join(copy, 'log.db'))
+  reading.close()
+  const copied = openEventStore({ dir: copy })
+  assert.is((await wholeLog(copied)).length, 6)
+  await copied.close()
 })
 
 ends('is remembered by the index, until the loss was accepted', async () => {

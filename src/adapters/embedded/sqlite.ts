@@ -21,6 +21,10 @@ export const openDatabase = (
   })
 }
 
+/** Moves the WAL into the database and lets the next commit begin it anew. False while another connection reads it or moves it. */
+export const checkpoint = (db: DatabaseSync, mode: 'RESTART' | 'TRUNCATE'): boolean =>
+  rows<[busy: number]>(db.prepare(`PRAGMA wal_checkpoint(${mode})`)).get()?.[0] === 0
+
 /** Prepares an opened database. It is closed if this fails, because its file may be moved or opened again. */
 export const closedOnFailure = <T>(db: { close(): void }, prepare: () => T): T => {
   try {

@@ -239,8 +239,8 @@ class EmbeddedEventStore implements EventStore {
     this.#refusals.close()
     this.#groups.close()
     this.#index.close()
+    await this.#checkpointer.close() // it must not hold the WAL
     this.#log.close()
-    await this.#checkpointer.close()
   }
 
   #tidyLater(): void {

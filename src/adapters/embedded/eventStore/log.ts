@@ -4,7 +4,15 @@ import { AppError, messageOf, PermanentError } from '../../../errors.ts'
 import { newId } from '../../../ids.ts'
 import type { StoredLog, StoredRow } from '../../../ports/storedLog.ts'
 import type { Checkpointer } from '../checkpointer.ts'
-import { closedOnFailure, isFaultOfFile, openDatabase, rows, transaction, unavailable } from '../sqlite.ts'
+import {
+  checkpoint,
+  closedOnFailure,
+  isFaultOfFile,
+  openDatabase,
+  rows,
+  transaction,
+  unavailable,
+} from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
 import { rowText } from './checksum.ts'
 import { damagedLog } from './damagedLog.ts'
@@ -25,6 +33,9 @@ const PAGE_BYTES = 4096
 
 /** The size of a write that shows whether the disk has room. */
 const PROBE_BYTES = 64 << 10
+
+/** A thread reads the log in steps that are much shorter, milliseconds. */
+const READ_MS = 1000
 
 /**
  * Opens `log.db`. Throws `unavailable` as long as the disk is full. `onLost` is called with the least position of the end that
@@ -217,8 +228,15 @@ export class Log {
     }
   }
 
+  /** Leaves all events in the database file. SQLite itself would leave the newest in the WAL while a thread reads it. */
   close(): void {
     this.#wal.close()
+    try {
+      this.#db.exec(`PRAGMA busy_timeout=${READ_MS}`)
+      if (!checkpoint(this.#db, 'TRUNCATE')) warnOfWal(this.#file, 'it is being read')
+    } catch (error) {
+      warnOfWal(this.#file, messageOf(error))
+    }
     this.#db.close()
   }
 
@@ -239,6 +257,11 @@ export class Log {
     }
   }
 }
+
+const warnOfWal = (file: string, reason: string): void =>
+  process.emitWarning(
+    `The newest events of ${file} are in ${file}-wal, because they could not be moved (${reason}); copy both files together`,
+  )
 
 export const createTables = (db: DatabaseSync): void =>
   db.exec(
