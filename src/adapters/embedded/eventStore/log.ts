@@ -109,6 +109,8 @@ export class Log {
   readonly #setConsumer
   readonly #wal: WalKeeper
   #written = 0
+  /** Whether a commit has failed since the WAL began. */
+  #hasFailed = false
 
   constructor(db: DatabaseSync, file: string, checkpointer: Checkpointer) {
     this.#db = db
@@ -143,24 +145,19 @@ export class Log {
    */
   append(entries: readonly string[], retentions: readonly Retention[] = []): void {
     const first = this.last + 1
-    try {
+    this.#writing(() => {
       const rows = rowsOf(entries)
-      if (rows.length === 1 && retentions.length === 0) this.#write(first, entries)
-      else {
-        this.#db.exec('BEGIN IMMEDIATE')
-        let at = first
-        for (const row of rows) {
-          this.#write(at, row)
-          at += row.length
-        }
-        this.retentions.write(retentions)
-        this.#written += retentions.length * PAGE_BYTES
-        this.#db.exec('COMMIT')
+      if (rows.length === 1 && retentions.length === 0) return this.#write(first, entries)
+      this.#db.exec('BEGIN IMMEDIATE')
+      let at = first
+      for (const row of rows) {
+        this.#write(at, row)
+        at += row.length
       }
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      throw unavailable(error)
-    }
+      this.retentions.write(retentions)
+      this.#written += retentions.length * PAGE_BYTES
+      this.#db.exec('COMMIT')
+    })
     this.rows.added(entries.length)
     this.retentions.wrote(retentions)
     this.#wal.wrote(this.#written)
@@ -169,7 +166,7 @@ export class Log {
 
   /** Replaces rows by rows of the same positions with fewer events. Durable when it returns. Throws `unavailable`. */
   replace(rows: readonly StoredRow[]): void {
-    transaction(this.#db, () => {
+    this.#transaction(() => {
       for (const { first, count, text } of rows) {
         if (this.#replace.run(text, first, count).changes !== 1)
           throw damagedLog(first, first + count - 1, 'rows are missing')
@@ -186,13 +183,9 @@ export class Log {
    * version created only uses them again. Throws `unavailable`.
    */
   shrink(): boolean {
-    try {
-      const pages = giveBackPages(this.#db)
-      if (pages > 0) this.#wal.wrote(2 * pages * PAGE_BYTES)
-      return pages > 0
-    } catch (error) {
-      throw unavailable(error)
-    }
+    const pages = this.#writing(() => giveBackPages(this.#db))
+    if (pages > 0) this.#wal.wrote(2 * pages * PAGE_BYTES)
+    return pages > 0
   }
 
   /** The position of a consumer group that `keepConsumers` stored last; undefined if there is none. */
@@ -207,7 +200,7 @@ export class Log {
 
   /** Stores the positions of consumer groups beside the events. Throws `unavailable`. */
   keepConsumers(positions: ReadonlyMap<string, number>): void {
-    transaction(this.#db, () => {
+    this.#transaction(() => {
       for (const [group, position] of positions) this.#setConsumer.run(group, position)
     })
     this.#wal.wrote(2 * PAGE_BYTES)
@@ -215,17 +208,13 @@ export class Log {
 
   /** Forgets the position of a consumer group. Throws `unavailable`. */
   forgetConsumer(group: string): void {
-    transaction(this.#db, () => this.#db.prepare('DELETE FROM consumers WHERE name = ?').run(group))
+    this.#transaction(() => this.#db.prepare('DELETE FROM consumers WHERE name = ?').run(group))
     this.#wal.wrote(2 * PAGE_BYTES)
   }
 
   /** Throws `unavailable` while the disk has no room. */
   probe(): void {
-    try {
-      this.#fill(PROBE_BYTES)
-    } catch (error) {
-      throw unavailable(error)
-    }
+    this.#committing(() => (this.#hasFailed = !this.#fill(PROBE_BYTES)))
   }
 
   /** Leaves all events in the database file. SQLite itself would leave the newest in the WAL while a thread reads it. */
@@ -240,21 +229,41 @@ export class Log {
     this.#db.close()
   }
 
+  /**
+   * Runs what commits. The frames of a commit whose sync failed stay in the WAL, and behind a shorter one they look like a lost
+   * commit. So the WAL is begun anew first; a checkpoint alone does not do this for a WAL without commits. Throws `unavailable`.
+   */
+  #writing<T>(work: () => T): T {
+    if (this.#hasFailed) this.probe()
+    return this.#committing(work)
+  }
+
+  #committing<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (error) {
+      this.#hasFailed = true
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw unavailable(error)
+    }
+  }
+
+  #transaction<T>(work: () => T): T {
+    return this.#writing(() => transaction(this.#db, work))
+  }
+
   #write(first: number, entries: readonly string[]): void {
     const text = rowText(first, entries)
     this.#insert.run(first, entries.length, text)
     this.#written += text.length + 2 * PAGE_BYTES // a row changes about two more pages
   }
 
-  /** Writes and removes a value. The WAL and the database keep the room for it. */
-  #fill(bytes: number): void {
-    try {
-      this.#db
-        .exec(`CREATE TABLE IF NOT EXISTS filler (bytes BLOB); BEGIN; INSERT INTO filler VALUES (zeroblob(${bytes}));
-        DELETE FROM filler; COMMIT; PRAGMA wal_checkpoint(RESTART)`)
-    } finally {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-    }
+  /** Writes and removes a value. The WAL and the database keep the room for it. Returns whether the next commit begins the WAL. */
+  #fill(bytes: number): boolean {
+    this.#db
+      .exec(`CREATE TABLE IF NOT EXISTS filler (bytes BLOB); BEGIN; INSERT INTO filler VALUES (zeroblob(${bytes}));
+      DELETE FROM filler; COMMIT`)
+    return checkpoint(this.#db, 'RESTART')
   }
 }
 
