@@ -1,10 +1,13 @@
 import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import * as assert from 'uvu/assert'
+import { StoredRows } from '../../src/adapters/embedded/eventStore/storedRows.ts'
+import { isAppError } from '../../src/errors.ts'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { clock } from '../../src/clock.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
-import { fact, facts, numbers, payloadOf } from '../contracts/eventStore/facts.ts'
+import { fact, facts, failureOf, numbers, payloadOf } from '../contracts/eventStore/facts.ts'
 import { gather } from '../contracts/eventStore/gather.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -104,6 +107,68 @@ index('that is ahead of an empty log is emptied', async () => {
   await store.close()
 })
 index.run()
+
+/** Lets each write of the index fail, until the returned function is called. */
+const refuseEntries = async (dir: string): Promise<() => void> => {
+  const db = new DatabaseSync(join(dir, 'index.db'))
+  await until(() => {
+    db.exec('BEGIN IMMEDIATE') // throws while the index has the lock
+    return true
+  })
+  return () => db.close()
+}
+
+/** Counts the reads of the log for the index and for subscribers, of which `failing` fail. */
+const countingReads = async (
+  work: (reads: { count: number; failing: number }) => Promise<void>,
+): Promise<void> => {
+  const { readAfter } = StoredRows.prototype
+  const reads = { count: 0, failing: 0 }
+  StoredRows.prototype.readAfter = function (...args) {
+    reads.count++
+    if (reads.failing-- > 0) throw new Error('input/output error')
+    return readAfter.apply(this, args)
+  }
+  try {
+    await work(reads)
+  } finally {
+    StoredRows.prototype.readAfter = readAfter
+  }
+}
+
+const mending = suite('an index that could not be written')
+
+mending('is complete before it is read again, although a read of the log failed', async () => {
+  const dir = tempDir()
+  const store = openEventStore({ dir })
+  await store.append('one', facts('env', 5), 'none')
+  const accept = await refuseEntries(dir)
+  await store.append('one', facts('env', 5, 5), 4)
+  accept()
+  await countingReads(async (reads) => {
+    reads.failing = 1
+    assert.ok(isAppError(await failureOf(numbersIn(store, 'one')), 'unavailable'))
+    const found = await until(() => numbersIn(store, 'one').catch(() => undefined))
+    assert.equal(found, numbers(10))
+  })
+  assert.is((await store.append('one', [fact('env', 10)], 9)).revision, 10)
+  await store.close()
+})
+
+mending('keeps the revisions of appends that are not durable yet', async () => {
+  const dir = tempDir()
+  const store = openEventStore({ dir })
+  const accept = await refuseEntries(dir)
+  const first = store.append('one', [fact('env', 0)], 'none')
+  const dropped = store.dropGroup('group') // the index cannot note it
+  accept()
+  const second = failureOf(store.append('one', [fact('env', 1)], 'none'))
+  assert.is((await first).revision, 0)
+  await dropped
+  assert.ok(isAppError(await second, 'wrong_revision'))
+  await store.close()
+})
+mending.run()
 
 const position = suite('the position of a group')
 

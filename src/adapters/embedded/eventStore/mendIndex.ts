@@ -16,8 +16,7 @@ export const mendIndex = ({ log, index, refusals }: Parts): void => {
   if (index.whole) return
   if (index.isDamaged) index.refuse()
   try {
-    index.restore()
-    catchUpIndex(log, index)
+    index.restore(() => catchUpIndex(log, index))
     index.demandWhole()
   } catch (error) {
     if (index.isDamaged) index.refuse(error)

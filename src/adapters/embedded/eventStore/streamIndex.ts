@@ -164,8 +164,7 @@ export class StreamIndex {
   }
 
   /**
-   * False after a failed write: the index is incomplete until `restore` and the addition of the missing
-   * entries. Writing does not throw, because the events are already in the log.
+   * False after a failed write: the index is incomplete until `restore` has added the missing entries. Writing does not throw, because the events are already in the log.
    */
   get whole(): boolean {
     return this.#whole
@@ -307,16 +306,24 @@ export class StreamIndex {
     this.#tails.clear()
   }
 
-  /** Returns to the last commit. The caller adds the later entries. */
-  restore(): void {
+  /**
+   * Returns to the last commit. `addLater` adds the later entries; if it throws, the index is still incomplete. The heads stay,
+   * because those of pending appends are nowhere else.
+   */
+  restore(addLater: () => void): void {
     if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
     this.#db.exec('BEGIN')
-    this.#heads.clear()
     this.#tails.clear()
     this.#uncommitted = 0
     this.#last = this.positionNamed('indexed') ?? 0
     this.#sum = this.positionNamed(SUM) ?? 0
     this.#whole = true
+    try {
+      addLater()
+    } catch (error) {
+      this.#whole = false
+      throw error
+    }
   }
 
   close(): void {
