@@ -155,6 +155,23 @@ mending('is complete before it is read again, although a read of the log failed'
   await store.close()
 })
 
+mending('is not tried again by each request that is refused', async () => {
+  const dir = tempDir()
+  const store = openEventStore({ dir })
+  await store.append('one', facts('env', 5), 'none')
+  const accept = await refuseEntries(dir)
+  await store.append('one', [fact('env', 5)], 4)
+  await countingReads(async (reads) => {
+    const requests = Array.from({ length: 50 }, () => failureOf(numbersIn(store, 'one')))
+    const failures = await Promise.all(requests)
+    assert.ok(failures.every((failure) => isAppError(failure, 'unavailable')))
+    assert.is(reads.count, 1)
+  })
+  accept()
+  assert.equal(await until(() => numbersIn(store, 'one').catch(() => undefined)), numbers(6))
+  await store.close()
+})
+
 mending('keeps the revisions of appends that are not durable yet', async () => {
   const dir = tempDir()
   const store = openEventStore({ dir })

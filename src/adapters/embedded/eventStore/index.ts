@@ -24,7 +24,7 @@ import { ConsumerPositions } from './consumerPositions.ts'
 import { cursorOf, isCursor, positionOf } from './cursors.ts'
 import { demandOpen } from './demandOpen.ts'
 import { type Log, openLog } from './log.ts'
-import { catchUpIndex, mendIndex } from './mendIndex.ts'
+import { catchUpIndex, demandIndex, mendIndex } from './mendIndex.ts'
 import { BATCH, Reader } from './reader.ts'
 import { Refusals } from './refusals.ts'
 import { scavenge } from './scavenge.ts'
@@ -109,7 +109,7 @@ class EmbeddedEventStore implements EventStore {
     this.#recent = recent
     const ready = () => {
       demandOpen(closing)
-      mendIndex(mended)
+      demandIndex(mended)
     }
     const reader = new Reader({ log, index, recent, ready })
     this.#reader = reader
@@ -177,7 +177,7 @@ class EmbeddedEventStore implements EventStore {
     const [log, index, refusals] = [this.#log, this.#index, this.#refusals]
     const settle = () => {
       this.#appends.flush()
-      mendIndex({ log, index, refusals })
+      demandIndex({ log, index, refusals })
     }
     const store = { log, index, recent: this.#recent, copied: this.#copied, settle }
     return (this.#scavenging ??= scavenge(store, slices, this.#closing.signal)

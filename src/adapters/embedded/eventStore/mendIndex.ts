@@ -11,7 +11,17 @@ interface Parts {
   readonly refusals: Refusals
 }
 
-/** Updates an index that could not be written (disk full) before it is read again. Throws `unavailable`, also for damage. */
+/**
+ * Throws `unavailable` unless the index is complete. The first request after a failed write mends it. If that fails, only the next
+ * probe does: each attempt reads the log and delays everything else.
+ */
+export const demandIndex = (parts: Parts): void => {
+  if (parts.index.whole) return
+  if (parts.refusals.isPending && !parts.index.isDamaged) parts.index.demandWhole()
+  mendIndex(parts)
+}
+
+/** Updates an index that could not be written (disk full). Throws `unavailable`, also for damage. */
 export const mendIndex = ({ log, index, refusals }: Parts): void => {
   if (index.whole) return
   if (index.isDamaged) index.refuse()

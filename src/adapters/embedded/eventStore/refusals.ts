@@ -16,6 +16,11 @@ export class Refusals {
     this.#onRefusing = onRefusing
   }
 
+  /** Whether writes are refused, and the next attempt is due within `PROBE_MS`. */
+  get isPending(): boolean {
+    return this.#probing !== undefined
+  }
+
   /** Reports the first failure of a write. */
   failed(error: unknown): void {
     if (this.#probing || this.#closed) return
