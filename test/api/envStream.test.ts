@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
-import { call, deploy, ended, handle, publish, type Run, runsOf } from '../support/build.ts'
+import { call, deploy, ended, handle, handled, publish, type Run, runsOf } from '../support/build.ts'
 import { openApi } from '../support/http.ts'
 import { addEnvironment, EVERYTHING, startServer } from '../support/server.ts'
 import { PATIENCE } from '../support/patience.ts'
@@ -255,6 +255,38 @@ time(
       assert.match((await api().send('GET', path)).text, /\n:hb\n\n$/)
   },
 )
+
+/** The text of a reply that its time ends, as `EventSource` reads it. Its last id is that of the next request. */
+const textAfter = async (path: string, lastId = ''): Promise<{ text: string; lastId: string }> => {
+  const headers = lastId === '' ? {} : { 'Last-Event-ID': lastId }
+  const { text } = await api().send('GET', path, { headers })
+  const ids = [...text.matchAll(/^id: (.*)$/gm)].map(([, id = '']) => id)
+  return { text, lastId: ids.at(-1) ?? lastId }
+}
+
+time(
+  'of a quiet environment has a position, so that a browser misses nothing between two replies',
+  async () => {
+    const { text, lastId } = await textAfter('/env/subscribe')
+    assert.match(text, /^retry: 2000\nid: \S+\n\n/)
+    const { event_id } = await publish(api(), 'nobody')
+    assert.match((await textAfter('/env/subscribe', lastId)).text, event_id)
+  },
+)
+
+time('of a quiet stream is not complete for a browser that waits at its end', async () => {
+  const { stream_id } = await handle(api(), 'seen')
+  const path = `/streams/${stream_id}/subscribe`
+  await until(async () => (await textAfter(`${path}?from=start`)).text.includes('"completed"'))
+  const first = await textAfter(path)
+  const second = await textAfter(path, first.lastId)
+  for (const { text } of [first, second]) assert.match(text, '"reason":"timeout"')
+  const { event_id } = await publish(api(), 'seen', null, { stream_id })
+  await handled(api(), event_id)
+  const third = await textAfter(path, second.lastId)
+  for (const event of ['run:start', 'run:stop', 'stream:complete'])
+    assert.match(third.text, `event: ${event}`)
+})
 
 time('ends when the service stops', async () => {
   const { stream_id } = await publish(api(), 'nobody')

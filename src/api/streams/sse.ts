@@ -45,7 +45,9 @@ export class SseReply {
       'X-Request-Id': ctx.state.request_id,
     })
     ctx.req.socket.setNoDelay(true)
-    ctx.res.write(`retry: ${RETRY_MS}\n`) // no blank line: it belongs to the first event
+    const position = ctx.res.getHeader(POSITION_HEADER)
+    // The blank line ends the block, so that the id is valid also if the connection ends before the first event.
+    ctx.res.write(`retry: ${RETRY_MS}\n${position === undefined ? '' : `id: ${String(position)}\n\n`}`)
     this.#heartbeat = setInterval(() => {
       if (this.#response.writableLength === 0 && !this.#isInFrame) this.write(HEARTBEAT) // otherwise a stalled client would seem active
     }, HEARTBEAT_MS)

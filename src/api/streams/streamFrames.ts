@@ -2,7 +2,7 @@ import { type Activity, followStream } from '../../commands/streams/followStream
 import type { Content } from '../../content/blobContent.ts'
 import { isAppError } from '../../errors.ts'
 import { StoredJson } from '../../events/rawJson.ts'
-import type { StreamStart } from '../../commands/streams/startOfStream.ts'
+import { positionOf, type StreamStart } from '../../commands/streams/startOfStream.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { ApiDeps } from '../deps.ts'
 import { presentRun } from '../present/run.ts'
@@ -28,7 +28,7 @@ export const tailStream = async (
   const signal = AbortSignal.any([client.gone, AbortSignal.timeout(deps.sseTimeoutMs), deps.stopping])
   let revision = start.after
   for await (const part of followStream(deps, { start, project, signal })) {
-    if (part.kind === 'complete') return client.end(complete(stream_id, 'completed', part.revision))
+    if (part.kind === 'complete') return client.end(complete(stream_id, 'completed', String(part.revision)))
     if (part.kind === 'expired') {
       revision = part.revision
       client.write(frame(String(revision), 'stream:expired', { type: 'stream:expired', stream_id }))
@@ -65,11 +65,12 @@ export const tailStream = async (
     await send()
     revision = part.revision
   }
-  client.end(complete(stream_id, 'timeout', revision))
+  const mayBeComplete = start.mayBeComplete || revision !== start.after // a quiet stream is not complete for a reader that waits at its end
+  client.end(complete(stream_id, 'timeout', positionOf({ stream_id, after: revision, mayBeComplete })))
 }
 
-const complete = (stream_id: string, reason: 'completed' | 'timeout', revision: number): Buffer =>
-  frame(String(revision), 'stream:complete', { stream_id, reason, next: String(revision) })
+const complete = (stream_id: string, reason: 'completed' | 'timeout', next: string): Buffer =>
+  frame(next, 'stream:complete', { stream_id, reason, next })
 
 const RUN_EVENTS = {
   started: 'run:start',
