@@ -21,6 +21,9 @@ const FILES = {
       }
       await emit('done', { words })
     })
+    export const large = fn({ 'on-event': 'large' }, async ({ data: { count, size } }: any) => {
+      for (let n = 0; n < count; n++) await emit('object', { n, text: 'x'.repeat(size) })
+    })
   `,
 }
 
@@ -100,6 +103,21 @@ story('a wrong id is explained at its field, an unknown one on the page', async 
   await field.fill(newId())
   await page.getByRole('button', { name: 'Follow' }).click()
   await page.getByText('There is no such stream').waitFor()
+})
+
+story('large data is kept up to a limit, and shown when it is opened', async ({ chromium, server }) => {
+  const { stream_id } = await publish(server.api, 'large', { count: 12, size: 5 << 20 })
+  const { page, errors } = await openDashboard(chromium, server, { path: `/streams/${stream_id}` })
+  await page.getByText('Complete: nothing in it is running, 14 events').waitFor({ timeout: 60_000 })
+  await page.getByText('The page keeps the newest 7 of 14 events.').waitFor() // six of 5 MiB, and the end
+  const row = page.getByRole('row').filter({ hasText: 'object: {"n":11,' })
+  const content = page.getByRole('region', { name: /^event-/ })
+  assert.is(await content.count(), 0)
+  await row.locator('summary').click()
+  await content.filter({ hasText: '"n": 11' }).waitFor()
+  await row.locator('summary').click()
+  await content.waitFor({ state: 'detached' })
+  assert.equal(errors, [])
 })
 
 story('a restart of the service neither loses nor repeats a token', async ({ chromium }) => {

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
 import { Copy } from './texts.tsx'
 
 /** More characters would make the page slow; they are shown on demand. */
@@ -9,7 +10,7 @@ const MOST = 500_000
 /** A value as indented JSON. Large ones are cut and can be downloaded. */
 export const Json = ({ value, name = 'value' }: { readonly value: unknown; readonly name?: string }) => {
   const isWhole = useSignal(false)
-  const text = JSON.stringify(value, null, 2) ?? 'undefined'
+  const text = useMemo(() => JSON.stringify(value, null, 2) ?? 'undefined', [value])
   const limit = isWhole.value ? MOST : SHOWN
   const isCut = text.length > limit
   return (

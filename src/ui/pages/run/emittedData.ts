@@ -1,4 +1,5 @@
 import type { StreamEvent } from '../../../client/index.ts'
+import { beginningOf } from '../../parts/beginningOf.ts'
 
 /** The newest data of the stream that the page keeps. */
 export const KEPT = 20_000
@@ -40,7 +41,7 @@ const dataIn = (events: readonly StreamEvent[]): Datum[] =>
     const { run_id, data_type: type, payload, emitted_at } = data
     const json = JSON.stringify(payload) ?? 'undefined'
     const isText = typeof payload === 'string' && json.length <= SHOWN
-    return [{ id, run_id, type, text: json.slice(0, SHOWN), isText, at: Date.parse(emitted_at ?? '') }]
+    return [{ id, run_id, type, text: beginningOf(json, SHOWN), isText, at: Date.parse(emitted_at ?? '') }]
   })
 
 /** Data in a row whose texts continue each other: the pieces of one text are read as that text. */

@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
-import type { Run, StreamEvent } from '../../../client/index.ts'
+import type { Run } from '../../../client/index.ts'
 import { linkTo, setQuery } from '../../frame/router.ts'
 import { Json } from '../../parts/json.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { shortId } from '../../parts/texts.tsx'
-import type { Tail } from './tail.ts'
+import type { KeptEvent, Tail } from './tail.ts'
 
 /** The rows that are shown at first, and further ones on demand. */
 const ROWS = 100
@@ -12,14 +12,14 @@ const ROWS = 100
 /** The events of a stream with their positions, the newest first. */
 export const EventList = ({ tail: { events, count } }: { readonly tail: Tail }) => {
   const limit = useSignal(ROWS)
-  const names = new Map(events.flatMap((event) => ('run' in event.data ? [nameOf(event.data.run)] : [])))
+  const names = new Map(events.flatMap(({ event: { data } }) => ('run' in data ? [nameOf(data.run)] : [])))
   return (
     <>
       <Table
         caption="Events of the stream, the newest first"
         columns={columnsOf(names)}
         rows={events.slice(-limit.value).toReversed()}
-        idOf={({ id }) => id}
+        idOf={({ event }) => event.id}
       />
       <div class="pager">
         {events.length > limit.value && (
@@ -41,10 +41,10 @@ export const EventList = ({ tail: { events, count } }: { readonly tail: Tail }) 
 /** Emitted data has the id of its run only. */
 const nameOf = ({ run_id, fn }: Run) => [run_id, fn] as const
 
-const columnsOf = (names: ReadonlyMap<string, string | null>): readonly Column<StreamEvent>[] => [
+const columnsOf = (names: ReadonlyMap<string, string | null>): readonly Column<KeptEvent>[] => [
   {
     name: 'Position',
-    cell: ({ id }) => (
+    cell: ({ event: { id } }) => (
       <button
         type="button"
         class="plain small"
@@ -55,10 +55,10 @@ const columnsOf = (names: ReadonlyMap<string, string | null>): readonly Column<S
       </button>
     ),
   },
-  { name: 'Event', cell: ({ event }) => event },
+  { name: 'Event', cell: ({ event }) => event.event },
   {
     name: 'Run',
-    cell: (event) => {
+    cell: ({ event }) => {
       if (event.event === 'stream:expired') return null
       const run_id = event.event === 'stream:data' ? event.data.run_id : event.data.run.run_id
       return (
@@ -70,18 +70,17 @@ const columnsOf = (names: ReadonlyMap<string, string | null>): readonly Column<S
   },
   {
     name: 'Content',
-    cell: (event) => (
-      <details>
-        <summary class="cut">{summaryOf(event)}</summary>
-        <Json value={event.data} name={`event-${event.id}`} />
-      </details>
-    ),
+    cell: (kept) => <Content of={kept} />,
   },
 ]
 
-const summaryOf = ({ event, data }: StreamEvent): string => {
-  if (event === 'stream:data')
-    return `${data.data_type}: ${(JSON.stringify(data.payload) ?? 'undefined').slice(0, 200)}`
-  if (event === 'stream:expired') return 'earlier events are kept no longer'
-  return data.run.error ? `${data.run.status}: ${data.run.error.message.slice(0, 200)}` : data.run.status
+/** The data is converted to text only while it is open: it can have megabytes. */
+const Content = ({ of: { event, summary } }: { readonly of: KeptEvent }) => {
+  const isOpen = useSignal(false)
+  return (
+    <details onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
+      <summary class="cut">{summary}</summary>
+      {isOpen.value && <Json value={event.data} name={`event-${event.id}`} />}
+    </details>
+  )
 }
