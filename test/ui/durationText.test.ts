@@ -7,6 +7,7 @@ const texts = suite('a duration for people')
 
 texts('is rounded to the next unit as a whole', () => {
   for (const [ms, text] of [
+    [-300_000, '0 ms'],
     [0.4, '0 ms'],
     [999.7, '1.0 s'],
     [59_949, '59.9 s'],

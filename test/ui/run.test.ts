@@ -196,4 +196,22 @@ story('a run leads to its project, although another one has its former name', as
   await until(async () => (await page.getByLabel('Project').inputValue()) === 'after')
 })
 
+story('times are those of the service, although the clock of the reader is wrong', async (context) => {
+  const { chromium, server } = context
+  const { page, go } = await openDashboard(chromium, server, { path: '/keys' })
+  for (const minutes of [-5, 5]) {
+    const { event_id } = await publish(server.api, 'wait')
+    const { run_id } = await until(async () => (await runsOf(server.api, event_id))[0])
+    await page.clock.install({ time: Date.now() + minutes * 60_000 })
+    await go(`/runs/${run_id}`)
+    const line = lineOf(page, 'chat/waiting')
+    await line.getByText(/^\d+ ms$|^\d+\.\d s$/).waitFor()
+    await page
+      .locator('dl.facts div', { hasText: 'Started' })
+      .getByText(/^now$|^\d+ seconds? ago$/)
+      .waitFor()
+    await server.api.post(`/runs/${run_id}/cancel`)
+  }
+})
+
 story.run()

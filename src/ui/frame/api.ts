@@ -1,6 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import { createClient, ServiceError } from '../../client/index.ts'
 import { type AnyInput, dataOf, openTransport } from '../../client/transport.ts'
+import { learnTime } from './serviceClock.ts'
 
 /** Whether the service replies. */
 export const isReachable = signal(true)
@@ -40,6 +41,7 @@ const watched: typeof fetch = async (target, init) => {
     if (!init?.signal?.aborted) isReachable.value = false
     throw error
   })
+  learnTime(response)
   const isAnswered = response.status !== 502 && response.status !== 504
   if (isAnswered && !isReachable.peek()) recoveries.value++
   isReachable.value = isAnswered

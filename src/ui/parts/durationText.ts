@@ -1,5 +1,6 @@
-/** A duration in milliseconds for people. */
-export const durationText = (ms: number): string => {
+/** A duration in milliseconds for people; a negative one, of two clocks, is none. */
+export const durationText = (measured: number): string => {
+  const ms = Math.max(0, measured)
   if (Math.round(ms) < 1000) return `${Math.round(ms)} ms`
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`
   const seconds = Math.round(ms / 1000)

@@ -1,11 +1,12 @@
 import { signal, useSignal } from '@preact/signals'
 import { type ComponentChildren, Fragment } from 'preact'
-import { clock } from '../../clock.ts'
 import type { RunStatus } from '../../client/index.ts'
 import { isUnanswered, textOf } from '../frame/api.ts'
+import { serviceNow } from '../frame/serviceClock.ts'
 
-const now = signal(clock.now())
-setInterval(() => (now.value = clock.now()), 10_000)
+/** Counts the times at which all relative times are rendered again. */
+const ticks = signal(0)
+setInterval(() => ticks.value++, 10_000)
 
 const UNITS = [
   ['day', 86_400_000],
@@ -17,20 +18,22 @@ const UNITS = [
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
 const ago = (at: number): string => {
-  const ms = at - Math.max(now.value, clock.now()) // a row may be newer than the last tick
+  const ms = at - serviceNow()
   const [unit, length] = UNITS.find(([, one]) => Math.abs(ms) >= one) ?? (['second', 1000] as const)
   return relative.format(Math.round(ms / length), unit)
 }
 
 /** A time relative to the present, with the exact one in its title. */
-export const Time = ({ at }: { readonly at: string | null | undefined }) =>
-  at ? (
+export const Time = ({ at }: { readonly at: string | null | undefined }) => {
+  void ticks.value
+  return at ? (
     <time dateTime={at} title={at}>
       {ago(Date.parse(at))}
     </time>
   ) : (
     <span class="hint">–</span>
   )
+}
 
 /** A number of things for people. */
 export const countText = (count: number, one: string): string =>

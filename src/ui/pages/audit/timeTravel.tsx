@@ -1,9 +1,10 @@
 import { useSignal } from '@preact/signals'
-import { clock, isoOf } from '../../../clock.ts'
+import { isoOf } from '../../../clock.ts'
 import { api } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { param, setQuery } from '../../frame/router.ts'
 import { may, operator } from '../../frame/session.ts'
+import { serviceNow } from '../../frame/serviceClock.ts'
 import { Choice } from '../../parts/fields.tsx'
 import { Filters, isoOfField, TextFilter } from '../../parts/filters.tsx'
 import { Shown } from '../../parts/shown.tsx'
@@ -70,7 +71,7 @@ const localOf = (iso: string): string => {
 }
 
 const Slider = ({ from, as_of }: { readonly from: number; readonly as_of: string }) => {
-  const end = useSignal(Math.max(clock.now(), from + 1))
+  const end = useSignal(Math.max(serviceNow(), from + 1))
   const at = useSignal(Math.min(Date.parse(as_of) || end.value, end.value))
   const text = new Date(at.value).toLocaleString()
   return (

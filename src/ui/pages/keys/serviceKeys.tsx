@@ -1,8 +1,8 @@
 import { SERVICE_KEY_TYPES } from '../../../access/permissions.ts'
-import { clock } from '../../../clock.ts'
 import type { NewServiceKey, ServiceKey } from '../../../client/index.ts'
 import { api, ask } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
+import { serviceNow } from '../../frame/serviceClock.ts'
 import { refusalOf } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 import { TextField } from '../../parts/fields.tsx'
@@ -72,7 +72,7 @@ export const ServiceKeys = () => {
 
 const State = ({ of: { revoked_at, expires_at } }: { readonly of: ServiceKey }) => {
   if (revoked_at) return <span class="status cancelled">Revoked</span>
-  if (expires_at && Date.parse(expires_at) <= clock.now())
+  if (expires_at && Date.parse(expires_at) <= serviceNow())
     return <span class="status cancelled">Expired</span>
   return <span class="status good">Valid</span>
 }

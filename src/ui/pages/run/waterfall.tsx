@@ -1,10 +1,10 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { Run, RunTrace, TraceNode } from '../../../client/index.ts'
-import { clock } from '../../../clock.ts'
 import { api } from '../../frame/api.ts'
 import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
+import { serviceNow } from '../../frame/serviceClock.ts'
 import { may } from '../../frame/session.ts'
 import { Lacking } from '../../parts/lacking.tsx'
 import { Shown } from '../../parts/shown.tsx'
@@ -91,7 +91,7 @@ const lineOf = ({ event, run }: TraceNode, depth: number): Line[] => {
       status,
       from: Date.parse(requested_at),
       startsAt: Date.parse(start_time),
-      to: stop_time ? Date.parse(stop_time) : clock.now(),
+      to: stop_time ? Date.parse(stop_time) : serviceNow(),
     },
   ]
 }
