@@ -2,7 +2,8 @@ import * as assert from 'uvu/assert'
 import { lackText } from '../../src/access/permissions.ts'
 import type { Schedule, Webhook } from '../../src/client/api.ts'
 import { call, deploy, type Run } from '../support/build.ts'
-import { openDashboard } from '../support/openDashboard.ts'
+import { openApi } from '../support/http.ts'
+import { openDashboard, operatorTokenOf } from '../support/openDashboard.ts'
 import { stories } from '../support/stories.ts'
 import { until } from '../support/until.ts'
 
@@ -168,6 +169,26 @@ story('a key that only reads is shown which permissions it lacks', async ({ chro
     assert.is(await refused.getAttribute('title'), reason)
     assert.ok(await refused.isDisabled())
   }
+})
+
+story('a page of many requests does not end in the rate of a plan', async ({ chromium, server }) => {
+  const operator = openApi(server.url, operatorTokenOf(server))
+  const post = <T>(path: string, body: object) => operator.post<T>(`${server.url}/operator${path}`, body)
+  await post('/orgs', { slug: 'small', plan: 'free' })
+  const { env_id } = await post<{ env_id: string }>('/orgs/small/envs', { name: 'dev' })
+  const { token } = await post<{ token: string }>(`/envs/${env_id}/api-keys`, { name: 'all' })
+  const functions = Array.from({ length: 20 }, (_, n) => `export const f${n} = () => ${n}`)
+  await until(() => openApi(server.url, token).page('/projects'))
+  await deploy(openApi(server.url, token), 'many', { 'a.js': functions.join('\n') })
+  const { page } = await openDashboard(chromium, server, { token, path: '/functions?project=many' })
+  const cells = page.getByRole('table', { name: 'Functions' }).locator('td[data-name="Last 24 hours"]')
+  const seen = async (): Promise<boolean> => {
+    const texts = await cells.allInnerTexts()
+    const refused = texts.find((text) => text.includes('requests per second'))
+    if (refused !== undefined) assert.unreachable(refused)
+    return texts.filter((text) => text === 'No runs').length === functions.length
+  }
+  await until(seen, { timeoutMs: 30_000 })
 })
 
 story.run()

@@ -61,4 +61,20 @@ story('each of them says so, and shows its content when the service answers agai
   await proxy.close()
 })
 
+story('a reply that never comes is asked for again', async ({ chromium, server }) => {
+  await deploy(server.api, 'shop', { 'a.js': 'export const echo = (text) => text' })
+  await call(server.api, 'a/echo', 'hi')
+  const { page, go } = await openDashboard(chromium, server, { path: '/keys' })
+  await page.clock.install()
+  let sent = 0
+  await page.route(/\/v1\/runs\?/, async (route) => {
+    if (sent++ > 0) await route.continue()
+  })
+  await go('/runs')
+  await until(() => sent === 1)
+  await page.clock.fastForward(60_000)
+  await page.getByRole('link', { name: 'a/echo' }).first().waitFor()
+  await page.getByText('Connection lost').waitFor({ state: 'detached' })
+})
+
 story.run()

@@ -2,6 +2,7 @@ import { effect, signal } from '@preact/signals'
 import { createClient, ServiceError } from '../../client/index.ts'
 import { type AnyInput, dataOf, openTransport } from '../../client/transport.ts'
 import { learnTime } from './serviceClock.ts'
+import { inTurn } from './turns.ts'
 
 /** Whether the service replies. */
 export const isReachable = signal(true)
@@ -34,10 +35,30 @@ export const onRefusals = (own: Listeners): void => void (listeners = own)
 
 const scopeOf = (pathname: string): Scope => (pathname.startsWith('/operator/') ? 'operator' : 'env')
 
+/** A reply to a read that has not begun after this time never comes: its connection is dead. */
+const REPLY_MS = 60_000
+
+/** As `fetch`, but it rejects if no reply begins in time. The rest of the reply may take longer. */
+const fetchInTime: typeof fetch = async (target, init) => {
+  const limit = new AbortController()
+  const signals = [limit.signal, ...(init?.signal ? [init.signal] : [])]
+  const timer = setTimeout(() => limit.abort(), REPLY_MS)
+  try {
+    return await fetch(target, { ...init, signal: AbortSignal.any(signals) })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Whether a request only reads and its reply ends: the client itself watches a live stream, and an action is sent at once. */
+const isRead = (init: RequestInit | undefined): boolean =>
+  (init?.method ?? 'GET') === 'GET' && new Headers(init?.headers).get('accept') !== 'text/event-stream'
+
 /** The browser adds the cookie. A failure of the connection or an ended session is shown on every page. */
-const watched: typeof fetch = async (target, init) => {
+const sent: typeof fetch = async (target, init) => {
   const sentAfter = signIns.peek()
-  const response = await fetch(target, init).catch((error: unknown) => {
+  const send = isRead(init) ? fetchInTime : fetch
+  const response = await send(target, init).catch((error: unknown) => {
     if (!init?.signal?.aborted) isReachable.value = false
     throw error
   })
@@ -54,13 +75,20 @@ const watched: typeof fetch = async (target, init) => {
   return response
 }
 
+const watched: typeof fetch = (target, init) =>
+  isRead(init) ? inTurn(() => sent(target, init), init?.signal ?? undefined) : sent(target, init)
+
 /** The pause between two looks at a service that does not answer. */
 const LOOK_MS = 1000
+/** The longest time of one: its reply is small. */
+const LOOK_LIMIT_MS = 5000
+
+const look = (): void => void sent('/healthz', { signal: AbortSignal.timeout(LOOK_LIMIT_MS) }).catch(() => {})
 
 /** Otherwise a page without live updates would not notice that the service is back. */
 effect(() => {
   if (isReachable.value) return
-  const timer = setInterval(() => void watched('/healthz').catch(() => {}), LOOK_MS)
+  const timer = setInterval(look, LOOK_MS)
   return () => clearInterval(timer)
 })
 

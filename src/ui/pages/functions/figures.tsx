@@ -7,8 +7,8 @@ import { Shown } from '../../parts/shown.tsx'
 import { durationText } from '../../parts/durationText.ts'
 import { countText } from '../../parts/texts.tsx'
 
-/** The shortest time between two reloads: a page has twenty of these. */
-const REST_MS = 5000
+/** The shortest time between two reloads: a page has one for each row of its tables. */
+export const REST_MS = 5000
 
 /** The runs of a function in the last 24 hours: their number, failures and duration. */
 export const Figures = ({ project, fn }: { readonly project: string; readonly fn: string }) => {

@@ -8,6 +8,7 @@ import { may } from '../../frame/session.ts'
 import { Shown } from '../../parts/shown.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Copy, Status, Time, Name } from '../../parts/texts.tsx'
+import { REST_MS } from './figures.tsx'
 import { refOf } from './triggers.tsx'
 
 /** The webhooks that the page shows, at most. */
@@ -94,7 +95,7 @@ const WebhooksOf = ({ project, page: { data: rows, pagination } }: Props) => (
 const Deliveries = ({ project, fn }: { readonly project: string; readonly fn: string }) => {
   const runs = useLoaded((signal) => api.runs.list({ project, fn, limit: DELIVERIES, signal }), [project, fn])
   // A page has a hundred of these: a run of another function reloads none of them.
-  useRefresh(['run:'], runs.reload, ({ data }) => 'fn' in data && data.fn === fn)
+  useRefresh(['run:'], runs.reload, ({ data }) => 'fn' in data && data.fn === fn, REST_MS)
   return (
     <Shown of={runs} isInline loading={<span class="hint">…</span>}>
       {({ data }) => <DeliveryList runs={data} />}
