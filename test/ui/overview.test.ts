@@ -155,4 +155,23 @@ story('the operator sees the disk of the node, others do not', async ({ chromium
   await page.getByText(/^Disk of the node: .*free|^disk: /).waitFor()
 })
 
+story('the period moves on without a run, and the warnings are read again', async ({ chromium, server }) => {
+  const { page } = await openDashboard(chromium, server, {
+    token: operatorTokenOf(server),
+    path: '/operator',
+  })
+  await page.clock.install()
+  await page.goto(`${server.url}/ui`)
+  await signIn(page, server.api.key)
+  await page.getByText(/^Disk of the node: .*free|^disk: /).waitFor()
+  await page.getByText('Live', { exact: true }).waitFor()
+  for (const asked of [
+    /\/v1\/runs\/stats\?interval=/,
+    /\/v1\/org\/usage/,
+    /\/v1\/runs\?status=failed/,
+    /\/operator\/checks/,
+  ])
+    await Promise.all([page.waitForRequest(asked), page.clock.fastForward(60_000)])
+})
+
 story.run()

@@ -23,6 +23,9 @@ export const useReturn = (reload: () => void): void => {
 /** The pause between two looks at what a deployment changes. */
 export const DEPLOYED_MS = 5000
 
+/** The pause between two looks at a period that ends now: it moves on although nothing happens. */
+export const PERIOD_MS = 60_000
+
 /** Loads again at intervals, for states of which the service sends no updates. A hidden page asks nothing. */
 export const useRepeat = (reload: () => void, ms: number, isOn = true): void => {
   const current = useRef(reload)

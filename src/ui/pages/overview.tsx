@@ -2,6 +2,7 @@ import type { RunSeries, RunStats } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
 import { useRefresh } from '../frame/live.ts'
 import { useLoaded } from '../frame/load.ts'
+import { PERIOD_MS, useRepeat, useReturn } from '../frame/repeat.ts'
 import { linkTo, param, setQuery } from '../frame/router.ts'
 import { may } from '../frame/session.ts'
 import { Choice } from '../parts/fields.tsx'
@@ -19,6 +20,9 @@ const RANGES = {
   month: { text: 'Last 30 days', interval: 'day', time_range: 'P30D' },
 } as const
 
+/** The shortest time between two reloads: each is several requests, and the organization has one rate for all of them. */
+const REST_MS = 5000
+
 const rangeOf = (value: string) =>
   Object.hasOwn(RANGES, value) ? RANGES[value as keyof typeof RANGES] : RANGES.hour
 
@@ -34,10 +38,13 @@ export const Overview = () => {
     async (signal) => (may('env', 'read') ? api.request('GET /v1/org/usage', { signal }) : undefined),
     [],
   )
-  useRefresh(['run:'], () => {
+  const reload = (): void => {
     series.reload()
     usage.reload()
-  })
+  }
+  useRefresh(['run:'], reload, undefined, REST_MS)
+  useRepeat(reload, PERIOD_MS)
+  useReturn(reload)
   return (
     <>
       <div class="heading">
@@ -68,7 +75,7 @@ const Counts = () => {
       Promise.all([api.runs.stats({ signal }), api.runs.list({ status: 'pending_retry', limit: 1, signal })]),
     [],
   )
-  useRefresh(['run:'], counts.reload)
+  useRefresh(['run:'], counts.reload, undefined, REST_MS)
   return (
     <Shown of={counts} loading={null}>
       {([stats, waiting]) => <CountsOf stats={stats} waiting={waiting.pagination.total} />}

@@ -2,6 +2,7 @@ import type { Run } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
+import { PERIOD_MS, useRepeat } from '../../frame/repeat.ts'
 import { linkTo } from '../../frame/router.ts'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
@@ -23,6 +24,7 @@ export const Errors = ({ time_range }: { readonly time_range: string }) => {
     [time_range],
   )
   useRefresh(['run:fail'], failed.reload)
+  useRepeat(failed.reload, PERIOD_MS)
   const rows = byCode(failed.data?.data ?? [])
   const columns: readonly Column<Row>[] = [
     {

@@ -1,6 +1,7 @@
 import type { OrgUsage } from '../../../client/index.ts'
 import { ask } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
+import { useRepeat, useReturn } from '../../frame/repeat.ts'
 import { operator } from '../../frame/session.ts'
 import { Failure, countText } from '../../parts/texts.tsx'
 import { quotaOf } from './quota.tsx'
@@ -19,17 +20,25 @@ interface Check {
   readonly fix: string | null
 }
 
+/** The pause between two looks at the node. */
+const LOOK_MS = 30_000
+
 /** An event waits longer than this only if the workers are overloaded or stopped. */
 const WAITING_MS = 60_000
 
 /** The problems that a person has to solve: of the quota, and of the node if the operator is signed in. */
 export const Warnings = ({ usage }: { readonly usage: OrgUsage | undefined }) => {
   const node = useLoaded(
-    async () =>
+    async (signal) =>
       operator.value &&
-      Promise.all([ask<Node>('GET /operator/status'), ask<readonly Check[]>('GET /operator/checks')]),
+      Promise.all([
+        ask<Node>('GET /operator/status', { signal }),
+        ask<readonly Check[]>('GET /operator/checks', { signal }),
+      ]),
     [operator.value?.expires_at],
   )
+  useRepeat(node.reload, LOOK_MS, Boolean(operator.value))
+  useReturn(node.reload)
   const [status, checks] = node.data ?? []
   const texts = [
     ...(usage ? quotaTexts(usage) : []),
