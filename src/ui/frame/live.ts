@@ -2,9 +2,11 @@ import { computed, signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { EnvEvent } from '../../client/index.ts'
 import { api, ended, isReachable } from './api.ts'
+import { isAway } from './away.ts'
+import { useReturn } from './repeat.ts'
 import { may, session } from './session.ts'
 
-/** The state of the connection that brings live updates; `off`: no page wants it, or the session lacks `env:read`. */
+/** The state of the connection that brings live updates; `off`: no page wants it, the reader is away, or the session lacks `env:read`. */
 export const live = signal<'off' | 'connecting' | 'live'>('off')
 
 /**
@@ -39,11 +41,13 @@ const follow = async (signal: AbortSignal): Promise<void> => {
   }
 }
 
-/** The session that the connection belongs to. */
-const followed = computed(() => (ended.value === 'env' ? undefined : session.value?.session_id))
+/** The session that the connection belongs to; undefined while there must be none. */
+const followed = computed(() =>
+  ended.value === 'env' || isAway.value || !may('env', 'read') ? undefined : session.value?.session_id,
+)
 
 const begin = (): void => {
-  if (connection || !followed.peek() || !may('env', 'read')) return
+  if (connection || !followed.peek()) return
   const opened = new AbortController()
   connection = opened
   void follow(opened.signal)
@@ -82,7 +86,10 @@ export const useLive = (listener: Listener): void => {
 /** The shortest time between two reloads. */
 const REST_MS = 1000
 
-/** Calls `reload` after updates whose names begin with one of the prefixes, and that concern it, with a rest between two calls. */
+/**
+ * Calls `reload` after updates whose names begin with one of the prefixes, and that concern it, with a rest between two calls.
+ * A hidden page asks nothing: it calls `reload` when the reader returns.
+ */
 export const useRefresh = (
   prefixes: readonly string[],
   reload: () => void,
@@ -92,7 +99,15 @@ export const useRefresh = (
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const current = useRef(reload)
   current.current = reload
+  const isDue = useRef(false)
+  const reloadIfShown = (): void => {
+    isDue.current = document.hidden
+    if (!isDue.current) current.current()
+  }
   useEffect(() => () => clearTimeout(timer.current), [])
+  useReturn(() => {
+    if (isDue.current) reloadIfShown()
+  })
   useLive((update) => {
     const { event } = update
     const isWanted =
@@ -100,7 +115,7 @@ export const useRefresh = (
     if (!isWanted) return
     timer.current ??= setTimeout(() => {
       timer.current = undefined
-      current.current()
+      reloadIfShown()
     }, restMs)
   })
 }

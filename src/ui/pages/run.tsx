@@ -1,8 +1,9 @@
 import type { Run as RunOf } from '../../client/index.ts'
 import { ServiceError } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
-import { type Update, useLive } from '../frame/live.ts'
+import { live, type Update, useLive } from '../frame/live.ts'
 import { useLoaded } from '../frame/load.ts'
+import { useRepeat, useReturn } from '../frame/repeat.ts'
 import { linkTo } from '../frame/router.ts'
 import type { PageProps } from '../frame/page.ts'
 import { Facts } from '../parts/facts.tsx'
@@ -19,12 +20,17 @@ import { RunActions } from './run/runActions.tsx'
 import { useEmitted } from './run/useEmitted.ts'
 import { Waterfall } from './run/waterfall.tsx'
 
+/** The pause between two looks at a run that is not over, if no updates of it arrive. */
+const LOOK_MS = 5000
+
 /** One run: why it ran, what happened in it, and what it returned. */
 export const Run = ({ params: { run_id = '' } }: PageProps) => {
   const run = useLoaded((signal) => api.runs.get(run_id, { signal }), [run_id])
   useLive((update) => {
     if (changes(update, run_id, run.data)) run.reload()
   })
+  useReturn(run.reload)
+  useRepeat(run.reload, LOOK_MS, live.value === 'off' && run.data?.stop_time === null)
   if (run.error && !run.data) return <Missing run_id={run_id} error={run.error} retry={run.reload} />
   return <Shown of={run}>{(data) => <Details run={data} onGone={run.reload} />}</Shown>
 }

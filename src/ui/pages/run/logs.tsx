@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks'
 import type { Run, RunLogs } from '../../../client/index.ts'
 import { api, isGone } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
+import { useRepeat } from '../../frame/repeat.ts'
 import { Shown } from '../../parts/shown.tsx'
 
 /** The service stores the output of a running function once a second. */
@@ -23,11 +24,7 @@ interface Props {
 /** Standard output and standard error, live while the run continues. */
 export const Logs = ({ run: { run_id, stop_time }, onGone }: Props) => {
   const logs = useLoaded((signal) => api.runs.logs(run_id, { signal }), [run_id, stop_time])
-  useEffect(() => {
-    if (stop_time !== null) return
-    const timer = setInterval(logs.reload, EVERY_MS)
-    return () => clearInterval(timer)
-  }, [run_id, stop_time])
+  useRepeat(logs.reload, EVERY_MS, stop_time === null)
   useEffect(() => {
     if (isGone(logs.error)) onGone()
   }, [logs.error])

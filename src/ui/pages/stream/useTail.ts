@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { isUnanswered, recoveries, signIns } from '../../frame/api.ts'
+import { isAway } from '../../frame/away.ts'
 import { followInBatches } from '../../frame/followInBatches.ts'
 import { useLive } from '../../frame/live.ts'
 import { continued, emptyTail, type Tail } from './tail.ts'
@@ -23,6 +24,7 @@ export interface Followed {
  * Follows a stream from a position.
  * F1: each connection begins after the last event that arrived, so no event is lost or shown twice.
  * F2: a complete stream is followed again when the environment reports something new in it.
+ * While the reader is away, there is no connection.
  */
 export const useTail = (stream_id: string, from: string): Followed => {
   const received = useSignal(emptyTail)
@@ -41,6 +43,7 @@ export const useTail = (stream_id: string, from: string): Followed => {
   }, [stream_id, from])
 
   useEffect(() => {
+    if (isAway.value) return
     const connection = new AbortController()
     const follow = (): Promise<void> => {
       hasMore.current = false
@@ -69,7 +72,7 @@ export const useTail = (stream_id: string, from: string): Followed => {
       },
     )
     return () => connection.abort()
-  }, [stream_id, from, attempt.value, signIns.value])
+  }, [stream_id, from, attempt.value, signIns.value, isAway.value])
 
   useEffect(() => {
     if (state.peek() === 'failed' && isUnanswered(error.peek())) attempt.value++
