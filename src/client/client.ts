@@ -87,7 +87,7 @@ export interface ResultOptions extends RequestOptions {
 /** A call is durable when its promise resolves. */
 export interface Call<Result> extends Promise<PublishedEvent> {
   /**
-   * Waits for the end of the run and of its retries. Resolves with the result of the function, and rejects with a
+   * Waits for the end of the run and of its retries. Resolves with the result as JSON, and rejects with a
    * `RunError` if it fails. A lost connection is restored.
    */
   result(options?: ResultOptions): Promise<Result>

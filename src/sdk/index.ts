@@ -100,7 +100,7 @@ export const callWith = async <Ref extends string>(
   return (await activeRun('callWith').request({ op: 'call', fn: ref, args, ...key })) as { run_id: string }
 }
 
-/** Runs a function as a child run. Resolves with its result, and rejects when it fails. */
+/** Runs a function as a child run. Resolves with its result as JSON, and rejects when it fails. */
 export const run: Run = async <Result>(ref: string, ...args: readonly unknown[]): Promise<Result> => {
   checkRef('run', ref)
   return (await activeRun('run').request({ op: 'run', fn: ref, args })) as Result

@@ -1,3 +1,5 @@
+import type { Jsonified } from './jsonified.ts'
+
 /**
  * Types of names in a table, such as the functions of a project by reference. An empty table allows every name, so code
  * compiles before the project declares any.
@@ -35,7 +37,7 @@ export type ArgumentsOf<Table, Name> = Name extends keyof Table
 /** The result of a function of a table, once it is awaited. */
 export type ResultOf<Table, Name> = Name extends keyof Table
   ? Table[Name] extends (...args: never[]) => infer Result
-    ? Awaited<Result>
+    ? Jsonified<Awaited<Result>>
     : never
   : unknown
 

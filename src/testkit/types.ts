@@ -1,4 +1,5 @@
 import type { Event, Functions, WebhookRequest } from '../sdk/index.ts'
+import type { Jsonified } from '../sdk/jsonified.ts'
 import type { Time } from './expected.ts'
 
 export type AnyFunction = (...args: never[]) => unknown
@@ -36,7 +37,32 @@ export type InputOf<F extends AnyFunction> =
         : Parameters<F>
     : Parameters<F>
 
-export type ResultOf<F extends AnyFunction> = Awaited<ReturnType<F>>
+export type ResultOf<F extends AnyFunction> = Jsonified<Sendable<Awaited<ReturnType<F>>>>
+
+type Bytes = ArrayBufferLike | ArrayBufferView
+
+/** A `Response` of any library. */
+interface ResponseLike {
+  readonly status: number
+  readonly headers: object
+  readonly bodyUsed: boolean
+  arrayBuffer(): unknown
+}
+
+/** A `Response` or bytes of a webhook as its run returns them. */
+interface Reply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string | number | boolean | readonly string[]>>
+  readonly 'body-raw'?: string
+  /** Base64. */
+  readonly 'body-bytes'?: string
+}
+
+type Sendable<Result> = unknown extends Result
+  ? Result
+  : Result extends Bytes | ResponseLike | { readonly status: number; readonly body: Bytes }
+    ? Reply
+    : Result
 
 /** An event that the function sent. */
 export interface Sent {

@@ -224,8 +224,8 @@ installed(
       const pipeline = readFileSync(join(project, 'src/orders/pipeline.ts'), 'utf8')
       await deploy(openApi(url, key), 'orders', { 'orders/pipeline.ts': pipeline })
       const { out } = await runIn(project, process.execPath, ['client.ts'], { SVC_URL: url, SVC_KEY: key })
-      const { text, ended } = JSON.parse(out) as { text: string; ended: number }
-      assert.is(text, 'EUR 20.00')
+      const { text, delivered, forgotten, ended } = JSON.parse(out) as Record<string, unknown>
+      assert.equal([text, delivered, forgotten], ['EUR 20.00', '1970-01-01 without a note', null])
       assert.is(ended, 4, 'both handlers, the child run and the call')
 
       const script = await fetch(`${url}/docs/swagger-ui-bundle.js`)
