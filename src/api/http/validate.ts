@@ -2,6 +2,7 @@ import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { AppError } from '../../errors.ts'
 import { patternRules } from './patternRules.ts'
+import { beginningOf, pathIn, refusedPartOf, unknownIn } from './refusedPart.ts'
 
 /** Checks input against a schema and returns it typed. The error names the field and the expected value. */
 export type Check<T> = (input: unknown) => T
@@ -56,10 +57,12 @@ export const checkQuery = <S extends TObject>(schema: S): Check<Static<S>> => {
 }
 
 const refusal = (validator: Validator, input: unknown, what: string): AppError => {
-  const errors = validator.Errors(input)
+  const schema = validator.Type()
   // A misspelt field is also missing under its right name; the message about the misspelling is clearer.
-  const unknown = errors.find(({ keyword }) => keyword === 'boolean')
-  if (unknown) return unknownField(pathOf(unknown), fieldsAt(validator.Type(), pathOf(unknown).slice(0, -1)))
+  const unknown = unknownIn(schema, input)
+  if (unknown) return unknownField(unknown, fieldsAt(schema, unknown.slice(0, -1)))
+  const part = refusedPartOf(schema, input)
+  const errors = validator.Errors(part.value)
   // The message about a union as a whole is clearer than those about its members, unless the value is nearly one of them.
   const union = errors.find(({ keyword }) => keyword === 'anyOf')
   const nearly = errors.find(
@@ -70,20 +73,16 @@ const refusal = (validator: Validator, input: unknown, what: string): AppError =
   )
   const error = nearly ?? union ?? errors[0]
   const missing = error?.keyword === 'required' ? error.params.requiredProperties[0] : undefined
-  const path = [...(error ? pathOf(error) : []), ...(missing === undefined ? [] : [missing])]
+  const path = [...(error ? pathIn(part, error) : []), ...(missing === undefined ? [] : [missing])]
   const field = path.join('.') || what
   if (missing !== undefined) return new AppError('bad_request', `${field}: is required`)
   const expected =
     // Of a large union, the validator reports only the first members.
     (error?.keyword === 'pattern' && inWords(error.params.pattern)) ||
-    (error?.keyword === 'minProperties' &&
-      `expected at least one of ${fieldsAt(validator.Type(), path).join(', ')}`) ||
-    ((error?.keyword === 'anyOf' || error?.keyword === 'const') && alternativesAt(validator.Type(), path)) ||
+    (error?.keyword === 'minProperties' && `expected at least one of ${fieldsAt(schema, path).join(', ')}`) ||
+    ((error?.keyword === 'anyOf' || error?.keyword === 'const') && alternativesAt(schema, path)) ||
     (error?.message ?? 'is not valid')
-  return new AppError(
-    'bad_request',
-    `${field}: ${expected}${takesSecrets(validator.Type()) ? '' : gotOf(input, path)}`,
-  )
+  return new AppError('bad_request', `${field}: ${expected}${takesSecrets(schema) ? '' : gotOf(input, path)}`)
 }
 
 const inWords = (pattern: string | RegExp): string | undefined => {
@@ -98,14 +97,10 @@ export const unknownField = (path: readonly string[], known: readonly string[]):
   return new AppError('bad_request', `${field}: unknown field; ${expected}`)
 }
 
-/** The place of an error in the input. */
-const pathOf = ({ instancePath }: { readonly instancePath: string }): string[] =>
-  instancePath
-    .split('/')
-    .slice(1)
-    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
+/** Characters of a name or a value in a message. */
+const MAX_SHOWN = 60
 
-const shortened = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text)
+const shortened = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
 
 /** Whether the input may contain a secret, even in the wrong field: then the message does not repeat it (I6). */
 const takesSecrets = (schema: TSchema): boolean =>
@@ -117,7 +112,7 @@ const takesSecrets = (schema: TSchema): boolean =>
 const gotOf = (input: unknown, path: readonly string[]): string => {
   let value = input
   for (const segment of path) value = (value as Record<string, unknown> | undefined)?.[segment]
-  const text = value === undefined ? undefined : JSON.stringify(value)
+  const text = value === undefined ? undefined : beginningOf(value, MAX_SHOWN + 1)
   return text === undefined ? '' : `, got ${shortened(text)}`
 }
 
