@@ -1,6 +1,8 @@
+import fc from 'fast-check'
 import * as assert from 'uvu/assert'
 import type { Permissions } from '../../src/events/org.ts'
 import { bothAllow, commonOf, compilePermissions } from '../../src/access/permissions.ts'
+import { cpuOf } from '../support/cpuOf.ts'
 import { randomOf, SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
 
@@ -134,6 +136,53 @@ common(`is what both of them grant (seed ${SEED})`, () => {
             JSON.stringify({ one, other, map, type, action, path }),
           )
   }
+})
+
+/** Compares each entry of a map with each of the other. */
+const comparedOf = (one: Permissions, other: Permissions): Permissions => {
+  const narrower = (a: string, b: string) => (a === '*' ? b : b === '*' || a === b ? a : undefined)
+  const common = new Map<string, Set<string>>()
+  for (const [left, leftActions] of Object.entries(one))
+    for (const [right, rightActions] of Object.entries(other)) {
+      const [leftType = '', leftPath = ''] = left.split(/:(.*)/s)
+      const [rightType = '', rightPath = ''] = right.split(/:(.*)/s)
+      const [type, path] = [narrower(leftType, rightType), narrower(leftPath, rightPath)]
+      const actions = leftActions.flatMap((a) => rightActions.flatMap((b) => narrower(a, b) ?? []))
+      if (type === undefined || path === undefined || actions.length === 0) continue
+      const resource = `${type}:${path}`
+      common.set(resource, new Set([...(common.get(resource) ?? []), ...actions]))
+    }
+  return Object.fromEntries([...common].map(([resource, actions]) => [resource, [...actions]]))
+}
+
+common('is what the comparison of each entry with each of the other finds, in its order', () => {
+  const resource = fc
+    .tuple(fc.constantFrom('run', 'event', '*'), fc.constantFrom('*', 'a', 'a:b', 'b:*', '__proto__'))
+    .map((parts) => parts.join(':'))
+  const actions = fc.array(fc.constantFrom('read', 'create', '*'), { maxLength: 4 })
+  const map = fc.dictionary(resource, actions, { maxKeys: 8 })
+  fc.assert(
+    fc.property(map, map, (one, other) => {
+      assert.is(JSON.stringify(commonOf(one, other)), JSON.stringify(comparedOf(one, other)))
+    }),
+    { seed: SEED, numRuns: 3000 },
+  )
+})
+
+const entriesOf = (many: number, actions: readonly string[]): Permissions =>
+  Object.fromEntries(Array.from({ length: many }, (_, n) => [`run:${n}`, actions]))
+
+common('takes a time in proportion to the entries', () => {
+  const [few, many] = [entriesOf(500, ['read']), entriesOf(5000, ['read'])]
+  const [one, ten] = [cpuOf(() => commonOf(few, few)), cpuOf(() => commonOf(many, many))]
+  assert.ok(ten < 40 * one, `${ten} ms for ten times the entries of ${one} ms`)
+})
+
+common('takes a time in proportion to the actions, which may be the same ones', () => {
+  const actionsOf = (many: number): Permissions => ({ 'run:*': Array.from({ length: many }, () => 'read') })
+  const [few, many] = [actionsOf(300), actionsOf(3000)]
+  const [one, ten] = [cpuOf(() => commonOf(few, few)), cpuOf(() => commonOf(many, many))]
+  assert.ok(ten < 40 * one, `${ten} ms for ten times the actions of ${one} ms`)
 })
 
 common.run()

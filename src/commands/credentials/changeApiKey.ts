@@ -4,6 +4,7 @@ import type { Cause } from '../../events/event.ts'
 import type { Permissions } from '../../events/org.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
+import { checkMemory } from './checkIssuing.ts'
 import { findApiKey } from '../orgs/findTenant.ts'
 
 /**
@@ -28,7 +29,10 @@ export const changeApiKey = async (
   },
   cause: Cause,
 ): Promise<void> => {
-  if (permissions) checkPermissions(permissions)
+  if (permissions) {
+    checkPermissions(permissions)
+    checkMemory({ permissions })
+  }
   const changes = {
     ...(enabled !== undefined && { enabled }),
     ...(name !== undefined && { name }),

@@ -19,17 +19,27 @@ export const checkIssuing = (
   if (kind !== 'api-key')
     throw new AppError('forbidden', 'Only an API key can create sessions and service keys')
   check(permissions)
-  const heap = { permissions: heapBytesOf(permissions), metadata: heapBytesOf(metadata) }
-  if (heap.permissions + heap.metadata > MAX_HEAP) {
-    const name = heap.permissions > heap.metadata ? 'permissions' : 'metadata'
-    throw new AppError('bad_request', `${name}: expected fewer lists, objects and fields`)
-  }
+  checkMemory({ permissions, metadata })
   const beyond = own.beyond(permissions)
   if (beyond === undefined) return
   throw new AppError(
     'permission_escalation',
     `permissions: ${JSON.stringify(beyond.slice(0, 100))} exceeds the permissions of the API key`,
   )
+}
+
+/** Throws `bad_request` for permissions and metadata that need more memory than those of one credential may. */
+export const checkMemory = ({
+  permissions,
+  metadata,
+}: {
+  readonly permissions: Permissions
+  readonly metadata?: unknown
+}): void => {
+  const heap = { permissions: heapBytesOf(permissions), metadata: heapBytesOf(metadata) }
+  if (heap.permissions + heap.metadata <= MAX_HEAP) return
+  const name = heap.permissions > heap.metadata ? 'permissions' : 'metadata'
+  throw new AppError('bad_request', `${name}: expected fewer lists, objects and fields`)
 }
 
 /** The time in `seconds` from now, ISO 8601. Throws `bad_request` unless it is a whole number from 1 to `longest`. */

@@ -4,6 +4,7 @@ import type { Cause } from '../../events/event.ts'
 import type { Permissions } from '../../events/org.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
+import { checkMemory } from './checkIssuing.ts'
 import { findEnv } from '../orgs/findTenant.ts'
 
 /**
@@ -16,6 +17,7 @@ export const createApiKey = async (
   { cause, newId }: Caller<Cause>,
 ): Promise<{ api_key_id: string; token: string }> => {
   checkPermissions(permissions)
+  checkMemory({ permissions })
   const { env_id } = await findEnv(deps, input.env_id)
   const api_key_id = newId('api key')
   const token = newApiToken(api_key_id)

@@ -117,6 +117,14 @@ keys('refuse an unknown environment, and invalid permissions', async () => {
   await refusedWith('bad_request', () => changeApiKey(deps, { api_key_id, permissions }, cause))
 })
 
+keys('refuse permissions that need more memory than those of one credential may', async () => {
+  const { env_id } = await newEnv()
+  const { api_key_id } = await createApiKey(deps, { env_id, name: 'k' }, caller)
+  const permissions = { 'run:*': Array.from({ length: 10_000 }, () => 'read') }
+  await refusedWith('bad_request', () => createApiKey(deps, { env_id, name: 'k', permissions }, caller))
+  await refusedWith('bad_request', () => changeApiKey(deps, { api_key_id, permissions }, cause))
+})
+
 keys('announce each change and the deletion to the authenticator', async () => {
   const ended: string[] = []
   const watched = { ...deps, authenticator: { ended: (id: string) => void ended.push(id) } }
