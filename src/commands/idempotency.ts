@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { clock, isoOf } from '../clock.ts'
+import { roughBytes } from '../content/payloads.ts'
 import { replyKey } from '../content/replyKey.ts'
 import { readFact } from './streams/readFact.ts'
 import { AppError, isAppError } from '../errors.ts'
@@ -10,6 +11,7 @@ import { sortedKeys } from '../events/sortedKeys.ts'
 import { streamOf } from '../events/streams.ts'
 import { derivedIdBeside, type NewId, newId } from '../ids.ts'
 import type { Logger } from '../logger.ts'
+import { reads } from '../loops/slices.ts'
 import { earlierNow, laterNow } from '../loops/twoClocks.ts'
 import type { CommandDeps } from './deps.ts'
 
@@ -25,6 +27,9 @@ const WAIT_MS = 5000
 const RECHECK_MS = 1000
 /** A claim older than the longest request has lost its holder. */
 const LONGEST_MS = 20 * 60 * 1000
+
+/** Bytes of the JSON of a request whose fingerprints take long. */
+const LARGE_BYTES = 64 << 10
 
 /** The scope of a key: the environment, the credential, the method and the path. */
 export type Scope = readonly string[]
@@ -92,7 +97,7 @@ export class Idempotency {
   ): Promise<{ readonly value: T; readonly replayed: boolean }> {
     const { aggregates, holder, stopping, store } = this.#deps
     const stream = (await this.#earlierStream(asked)) ?? streamIn(asked.scope, asked.key)
-    const fingerprints = this.#fingerprintsOf(asked)
+    const fingerprints = await this.#fingerprintsOf(asked)
     const { cause, keyName = 'Idempotency-Key', signal } = asked
     const ending = signal ? AbortSignal.any([signal, stopping]) : stopping
     const deadline = clock.monotonic() + (asked.waitMs ?? this.#deps.waitMs ?? WAIT_MS)
@@ -138,12 +143,23 @@ export class Idempotency {
     }
   }
 
-  /** The first is that of former versions, whose nodes may work beside this one. */
-  #fingerprintsOf({ request, sorted = sortedKeys(request) }: KeyedRequest) {
+  /**
+   * The first is that of former versions, whose nodes may work beside this one. Each step of a large request has a turn of the
+   * event loop of its own.
+   */
+  async #fingerprintsOf({ request, sorted }: KeyedRequest) {
     const { keyring } = this.#deps
+    const isLarge = roughBytes(request, LARGE_BYTES) >= LARGE_BYTES
+    const nextStep = async () => {
+      if (isLarge) await reads.take()
+    }
+    await nextStep()
     const fingerprint = keyring.macOf(JSON.stringify(request))
-    if (sorted === request) return { fingerprint }
-    const sorted_fingerprint = keyring.macOf(JSON.stringify(sorted))
+    await nextStep()
+    const inOrder = sorted ?? sortedKeys(request)
+    if (inOrder === request) return { fingerprint }
+    await nextStep()
+    const sorted_fingerprint = keyring.macOf(JSON.stringify(inOrder))
     return { fingerprint, ...(sorted_fingerprint !== fingerprint && { sorted_fingerprint }) }
   }
 

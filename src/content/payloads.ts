@@ -297,6 +297,7 @@ export const roughBytes = (value: unknown, limit: number): number => {
     else {
       bytes += 2
       for (const key in part) {
+        if (bytes >= limit) return
         bytes += key.length + 4
         visit((part as Record<string, unknown>)[key])
       }

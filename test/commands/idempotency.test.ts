@@ -14,6 +14,7 @@ import type { EventStore } from '../../src/ports/eventStore.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
 import { MasterKeys } from '../../src/secrets/masterKeys.ts'
 import { WrappedKeys } from '../../src/secrets/wrappedKeys.ts'
+import { busy, mostPerTurn } from '../support/mostPerTurn.ts'
 import { anyRoom, noRoom } from '../support/rooms.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -246,6 +247,20 @@ nodes('store no answer in plain text (I6), large or small', async ({ node, store
     assert.not.match(JSON.stringify(events), /planted/)
     if (caughtUp) break
   }
+})
+
+nodes('make one fingerprint of a large request in a turn of the event loop', async ({ node }) => {
+  const most = await mostPerTurn(async (step) => {
+    const slow = new (class {
+      toJSON() {
+        busy(2)
+        step()
+        return 'slow'
+      }
+    })()
+    await node('a').once(asked({ z: 'x'.repeat(70_000), a: slow }), async () => 'done')
+  })
+  assert.is(most, 1)
 })
 
 nodes.run()

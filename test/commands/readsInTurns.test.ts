@@ -1,4 +1,6 @@
 import * as assert from 'uvu/assert'
+import { parseInMemory } from '../../src/api/http/jsonMemory.ts'
+import { ApiMemory } from '../../src/api/http/memory.ts'
 import { Past } from '../../src/commands/audit/past.ts'
 import { searchRuns } from '../../src/commands/runs/searchRuns.ts'
 import type { Recorded } from '../../src/events/event.ts'
@@ -6,29 +8,10 @@ import { everyDoc } from '../../src/loops/everyDoc.ts'
 import type { Query } from '../../src/ports/readModels.ts'
 import { projects } from '../../src/projections/projects.ts'
 import { runDoc } from '../support/runDoc.ts'
+import { busy, mostPerTurn } from '../support/mostPerTurn.ts'
 import { suite } from '../support/suite.ts'
 
 const REQUESTS = 20
-
-/** Uses the processor for as long as a page of large documents does. */
-const busy = (ms: number): void => {
-  for (const until = performance.now() + ms; performance.now() < until;);
-}
-
-/** Resolves with the most steps between two turns of the event loop. */
-const mostPerTurn = async (work: (step: () => void) => Promise<unknown>): Promise<number> => {
-  let [steps, most, isOver] = [0, 0, false]
-  const watching = (async () => {
-    for (; !isOver; steps = 0) {
-      await new Promise(setImmediate)
-      most = Math.max(most, steps)
-    }
-  })()
-  await work(() => steps++)
-  isOver = true
-  await watching
-  return most
-}
 
 /** A collection of 1000 documents that are read synchronously, like those of the embedded read models. */
 const collectionOf = <D extends object>(docOf: (n: number) => D, step: () => void) => ({
@@ -99,5 +82,19 @@ inTurns('fold a few large facts of the past in a turn', async () => {
     return Promise.all(Array.from({ length: REQUESTS }, fold))
   })
   assert.ok(most <= 3, `${most} facts in one turn`)
+})
+inTurns('parse few large bodies in a turn', async () => {
+  const body = Buffer.from(`[${'1,'.repeat(100_000)}1]`)
+  const most = await mostPerTurn((step) => {
+    const memory = new ApiMemory({ env: () => undefined })
+    const parse = (json: Buffer): unknown => {
+      busy(2)
+      step()
+      return json
+    }
+    const ask = () => parseInMemory(memory, 'org', { limit: body.length, read: async () => body, parse })
+    return Promise.all(Array.from({ length: REQUESTS }, ask))
+  })
+  assert.ok(most <= 3, `${most} bodies in one turn`)
 })
 inTurns.run()

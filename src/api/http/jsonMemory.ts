@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { GiveBack } from '../../loops/byteBudget.ts'
+import { reads } from '../../loops/slices.ts'
 import type { LargeBody } from './body.ts'
 import type { ApiMemory } from './memory.ts'
 
@@ -27,7 +28,7 @@ const parsedBytes = (json: Buffer): number => {
 /**
  * Reads and parses a JSON body with memory of its owner: for the bytes of a large one from the time when it has more than a
  * small one, because its client may send no more, and for a large value until `done` is called. The two are separate, so that
- * no body that arrives slowly keeps others from being parsed.
+ * no body that arrives slowly keeps others from being parsed. The parse of a large value has a turn of the event loop of its own.
  */
 export const parseInMemory = async <Value>(
   memory: ApiMemory,
@@ -55,7 +56,10 @@ export const parseInMemory = async <Value>(
     if (bytes <= SMALL_VALUE_BYTES) return { value: parse(json) }
     const done = await memory.values.take(owner, bytes)
     try {
-      return { value: parse(json), done }
+      await reads.take()
+      const value = parse(json)
+      await reads.take() // what follows is as long
+      return { value, done }
     } catch (error) {
       done()
       throw error
