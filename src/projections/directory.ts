@@ -14,7 +14,7 @@ import {
 } from './projectDirectory.ts'
 import { type DirectoryEnv, TENANT_TYPES, TenantDirectory, type TenantSeed } from './tenantDirectory.ts'
 import { Waiters } from './waiters.ts'
-import { type Deployed, webhookKey } from './wiring.ts'
+import { type Deployed, webhookKey, type Wired, type Wiring } from './wiring.ts'
 
 export type { DirectoryEnv } from './tenantDirectory.ts'
 
@@ -156,7 +156,7 @@ export class Directory {
   }
 
   /** The projects of an environment with a deployed build whose functions are not known. */
-  unreadableIn(env_id: string): readonly DirectoryProject[] {
+  unreadableIn(env_id: string): Wiring['unreadable'] {
     return this.#projects.wiringOf(env_id).unreadable
   }
 
@@ -165,21 +165,21 @@ export class Directory {
     return this.#projects.repair()
   }
 
-  handlersOf(env_id: string, eventType: string): readonly Deployed[] {
+  handlersOf(env_id: string, eventType: string): readonly Wired[] {
     return this.#projects.wiringOf(env_id).handlers.get(eventType) ?? []
   }
 
-  webhookAt(env_id: string, method: string, service: string, path: string): Deployed | undefined {
+  webhookAt(env_id: string, method: string, service: string, path: string): Wired | undefined {
     return this.#projects.wiringOf(env_id).webhooks.get(webhookKey({ method, service, path }))
   }
 
   /** The webhooks of a service whose path has parameters. */
-  webhookPatterns(env_id: string, method: string, service: string): readonly Deployed[] {
+  webhookPatterns(env_id: string, method: string, service: string): readonly Wired[] {
     return this.#projects.wiringOf(env_id).patterns.get(`${method} ${service}`) ?? []
   }
 
   /** The functions of the environment that are tools, by name in alphabetical order. */
-  toolsOf(env_id: string): ReadonlyMap<string, Deployed> {
+  toolsOf(env_id: string): ReadonlyMap<string, Wired> {
     return this.#projects.wiringOf(env_id).tools
   }
 

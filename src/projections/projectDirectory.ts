@@ -7,7 +7,7 @@ import type { DirectoryBuild, DirectoryProject } from './directoryProject.ts'
 import { functionIn } from './functionIndex.ts'
 import { LiveBuilds } from './liveBuilds.ts'
 import { pausesAfter } from './pauses.ts'
-import { type Deployed, type Wiring, wiringOf, partsOfRef } from './wiring.ts'
+import { type Deployed, isWiredAs, type Wiring, wiringOf, partsOfRef } from './wiring.ts'
 
 type FunctionsOf = { readonly functions?: readonly FunctionSpec[]; readonly functions_ref?: PayloadRef }
 
@@ -213,14 +213,15 @@ export class ProjectDirectory {
     this.#projects.delete(project.project_id)
     this.#liveBuilds.forget(project.project_id)
     this.#forgetName(project)
-    this.#changed(project)
+    this.#changed(project, null)
   }
 
   #putProject({ project_id, env_id, name, network, pauses, deployed, live }: DirectoryProject): void {
     const project = { project_id, env_id, name, network, pauses, deployed, live }
+    const before = this.#projects.get(project_id) ?? null
     this.#projects.set(project_id, project)
     this.#byName.set(`${env_id}/${name}`, project_id)
-    this.#changed(project)
+    this.#changed(before, project)
   }
 
   #forgetName({ project_id, env_id, name }: DirectoryProject): void {
@@ -264,8 +265,11 @@ export class ProjectDirectory {
     }
   }
 
-  #changed(project: DirectoryProject): void {
-    this.#wiring.delete(project.env_id)
+  /** The wiring of 50,000 functions takes long, so a pause or the upload of a live build does not drop it. */
+  #changed(before: DirectoryProject | null, after: DirectoryProject | null): void {
+    const project = after ?? before
+    if (!project) return
+    if (!isWiredAs(before, after)) this.#wiring.delete(project.env_id)
     for (const listener of this.#listeners) listener(project.project_id)
   }
 }

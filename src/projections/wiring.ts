@@ -3,11 +3,16 @@ import { hasParameters } from '../events/webhookPath.ts'
 import type { DirectoryBuild, DirectoryProject } from './directoryProject.ts'
 import { toolsByName } from './tools.ts'
 
-/** A function of a deployed build, with the project and build to run it from. */
-export interface Deployed {
-  readonly project: DirectoryProject
+/** A function of a deployed build, as its triggers need it. */
+export interface Wired {
+  readonly project: Pick<DirectoryProject, 'project_id' | 'env_id' | 'name'>
   readonly build: DirectoryBuild
   readonly fn: FunctionSpec
+}
+
+/** The same with the whole project, as it is now. */
+export interface Deployed extends Wired {
+  readonly project: DirectoryProject
 }
 
 /** The namespace and the name of the function that a reference `ns/var` means. */
@@ -18,26 +23,34 @@ export const partsOfRef = (ref: string): { readonly ns: string; readonly name: s
 
 /** The deployed functions of one environment, by their triggers. */
 export interface Wiring {
-  readonly handlers: ReadonlyMap<string, readonly Deployed[]>
-  readonly webhooks: ReadonlyMap<string, Deployed>
+  readonly handlers: ReadonlyMap<string, readonly Wired[]>
+  readonly webhooks: ReadonlyMap<string, Wired>
   /** The webhooks with parameters in their path, by method and service. */
-  readonly patterns: ReadonlyMap<string, readonly Deployed[]>
+  readonly patterns: ReadonlyMap<string, readonly Wired[]>
   /** The functions for clients of MCP, by the names of their tools. */
-  readonly tools: ReadonlyMap<string, Deployed>
+  readonly tools: ReadonlyMap<string, Wired>
   /** The projects with a deployed build whose functions are not known. */
-  readonly unreadable: readonly DirectoryProject[]
+  readonly unreadable: readonly UnreadableProject[]
 }
+
+type UnreadableProject = Pick<DirectoryProject, 'project_id' | 'name' | 'deployed'>
+
+/** Returns whether a change of a project leaves the wiring of its environment as it is; null: it does not exist. */
+export const isWiredAs = (before: DirectoryProject | null, after: DirectoryProject | null): boolean =>
+  (before?.deployed ?? null) === (after?.deployed ?? null) &&
+  (!before?.deployed || before.name === after?.name)
 
 /** Returns the wiring of an environment with these projects. */
 export const wiringOf = (projects: readonly DirectoryProject[]): Wiring => {
-  const handlers = new Map<string, Deployed[]>()
-  const webhooks = new Map<string, Deployed>()
-  const patterns = new Map<string, Deployed[]>()
-  const tools: Deployed[] = []
-  for (const project of projects) {
-    if (!project.deployed) continue
-    for (const fn of project.deployed.functions) {
-      const deployed = { project, build: project.deployed, fn }
+  const handlers = new Map<string, Wired[]>()
+  const webhooks = new Map<string, Wired>()
+  const patterns = new Map<string, Wired[]>()
+  const tools: Wired[] = []
+  for (const { project_id, env_id, name, deployed: build } of projects) {
+    if (!build) continue
+    const project = { project_id, env_id, name }
+    for (const fn of build.functions) {
+      const deployed = { project, build, fn }
       if (fn.on_event !== undefined) add(handlers, fn.on_event, deployed)
       if (fn.mcp) tools.push(deployed)
       if (!fn.webhook) continue
@@ -46,7 +59,9 @@ export const wiringOf = (projects: readonly DirectoryProject[]): Wiring => {
       if (hasParameters(path)) add(patterns, `${method} ${service}`, deployed)
     }
   }
-  const unreadable = projects.filter(({ deployed }) => deployed?.unreadable)
+  const unreadable = projects
+    .filter(({ deployed }) => deployed?.unreadable)
+    .map(({ project_id, name, deployed }) => ({ project_id, name, deployed }))
   let named: Wiring['tools'] | undefined
   return {
     handlers,
@@ -61,7 +76,7 @@ export const wiringOf = (projects: readonly DirectoryProject[]): Wiring => {
 }
 
 /** A list is extended in place: an environment may have 50,000 functions with one key. */
-const add = (lists: Map<string, Deployed[]>, key: string, deployed: Deployed): void => {
+const add = (lists: Map<string, Wired[]>, key: string, deployed: Wired): void => {
   const known = lists.get(key)
   if (known) known.push(deployed)
   else lists.set(key, [deployed])

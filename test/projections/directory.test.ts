@@ -1,12 +1,13 @@
 import * as assert from 'uvu/assert'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
-import type { NewEvent } from '../../src/events/event.ts'
+import type { NewEvent, Recorded } from '../../src/events/event.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { newId } from '../../src/ids.ts'
 import { builds } from '../../src/projections/builds.ts'
 import { Directory } from '../../src/projections/directory.ts'
 import { domains } from '../../src/projections/customDomains.ts'
+import { ProjectDirectory } from '../../src/projections/projectDirectory.ts'
 import { projects } from '../../src/projections/projects.ts'
 import { envs, orgs } from '../../src/projections/tenants.ts'
 import type { Doc } from '../../src/ports/readModels.ts'
@@ -309,6 +310,45 @@ directory('forgets a deleted environment with its projects, wherever it was seed
     }
   }
   await store.close()
+})
+
+const UNWIRED: readonly DomainEvent[] = [
+  { type: 'SchedulePaused', project_id: 'p2', ns: 'jobs', var: 'nightly' },
+  { type: 'ScheduleResumed', project_id: 'p2', ns: 'jobs', var: 'nightly' },
+  { type: 'ProjectNetworkChanged', project_id: 'p2', network: ['b.example'] },
+  uploaded('p2', 'live4', [handler('live')], 'live'),
+  { type: 'BuildDeleted', build_id: 'live4', project_id: 'p2', size: 1, reason: 'asked' },
+  uploaded('p2', 'b9', [handler('new')]),
+  { type: 'ProjectCreated', project_id: 'p9', name: 'empty' },
+  { type: 'ProjectDeleted', project_id: 'p9', build_ids: [] },
+]
+const REWIRED: readonly DomainEvent[] = [
+  deployed('p2', 'b9', [handler('new')], 'b1'),
+  { type: 'ProjectRenamed', project_id: 'p2', name: 'bazaar' },
+  { type: 'ProjectDeleted', project_id: 'p2', build_ids: ['b9'] },
+]
+
+directory('finds handlers, webhooks and tools anew only after a change that concerns them', async () => {
+  const projectsOf = new ProjectDirectory({ loadFunctions: nothingInBlobs, isDeleted: () => false })
+  const apply = (event: DomainEvent) =>
+    projectsOf.apply({
+      event,
+      at: '2026-05-01T10:00:00.000Z',
+      metadata: { env_id: 'env' },
+    } as unknown as Recorded)
+  await apply({ type: 'ProjectCreated', project_id: 'p2', name: 'shop' })
+  await apply(deployed('p2', 'b1', [handler('a'), hook]))
+  const wiring = projectsOf.wiringOf('env')
+  for (const event of UNWIRED) {
+    await apply(event)
+    assert.is(projectsOf.wiringOf('env'), wiring, event.type)
+  }
+  for (const event of REWIRED) {
+    const before = projectsOf.wiringOf('env')
+    await apply(event)
+    assert.is.not(projectsOf.wiringOf('env'), before, event.type)
+  }
+  assert.equal([...projectsOf.wiringOf('env').handlers], [])
 })
 
 directory('reports the project whose functions changed', async (context) => {

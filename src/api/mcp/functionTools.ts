@@ -6,13 +6,13 @@ import { payloadOf } from '../../events/payload.ts'
 import type { RunError } from '../../events/run.ts'
 import { mistakeInInput } from '../../events/toolInput.ts'
 import { holding } from '../../loops/byteBudget.ts'
-import type { Deployed } from '../../projections/wiring.ts'
+import type { Wired } from '../../projections/wiring.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { Ask } from '../route.ts'
 import type { RequestId } from './messages.ts'
 import { failure, MAX_RESULT_BYTES, type ToolResult } from './tool.ts'
 
-const mayCall = ({ permissions }: Pick<Credential, 'permissions'>, { fn }: Deployed): boolean =>
+const mayCall = ({ permissions }: Pick<Credential, 'permissions'>, { fn }: Wired): boolean =>
   permissions.allows('mcp', 'execute', fn.mcp?.service)
 
 /** Yields the functions of the environment that the credential may call, in the order of the names of their tools. */
@@ -20,7 +20,7 @@ export function* toolsAfter(
   { views: { directory } }: Pick<ApiDeps, 'views'>,
   credential: Credential,
   last = '',
-): Generator<readonly [name: string, tool: Deployed]> {
+): Generator<readonly [name: string, tool: Wired]> {
   for (const [name, tool] of directory.toolsOf(credential.env_id))
     if (name > last && mayCall(credential, tool)) yield [name, tool]
 }
@@ -30,14 +30,14 @@ export const toolFor = (
   { views: { directory } }: Pick<ApiDeps, 'views'>,
   credential: Credential,
   name: string,
-): Deployed | undefined => {
+): Wired | undefined => {
   const tool = directory.toolsOf(credential.env_id).get(name)
   return tool && mayCall(credential, tool) ? tool : undefined
 }
 
 const ANY_OBJECT = { type: 'object' }
 
-export const describeFunction = (name: string, { fn, project }: Deployed) => ({
+export const describeFunction = (name: string, { fn, project }: Wired) => ({
   name,
   title: `${fn.ns}/${fn.var}`,
   description: fn.mcp?.description ?? '',
@@ -59,11 +59,11 @@ const listedSchema = (schema: Readonly<Record<string, unknown>>): Readonly<Recor
 }
 
 /** What is wrong with the arguments of a call, which then starts no run; undefined if they are valid. */
-export const mistakeInCall = ({ fn }: Deployed, input: unknown): string | undefined =>
+export const mistakeInCall = ({ fn }: Wired, input: unknown): string | undefined =>
   mistakeInInput(fn.mcp?.input ?? ANY_OBJECT, input, 'arguments')
 
 interface Call {
-  readonly tool: Deployed
+  readonly tool: Wired
   readonly input: unknown
   readonly id: RequestId
   readonly session: string | undefined

@@ -3,7 +3,7 @@ import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
 import type { EventOf } from '../../events/index.ts'
 import type { RunPlan } from '../../events/run.ts'
 import type { Directory } from '../../projections/directory.ts'
-import { type Deployed, partsOfRef } from '../../projections/wiring.ts'
+import { type Wired, partsOfRef } from '../../projections/wiring.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 
 type Published = Pick<
@@ -14,8 +14,8 @@ type Published = Pick<
 /** The functions that an event starts, and how each run is planned: an event may have many thousands of handlers. */
 export interface PlannedStarts {
   readonly kind: 'start'
-  readonly functions: readonly Deployed[]
-  readonly planOf: (deployed: Deployed) => RunPlan
+  readonly functions: readonly Wired[]
+  readonly planOf: (deployed: Wired) => RunPlan
   /** The ids of projects whose functions are not known, so that they may lack runs. */
   readonly unread: readonly string[]
 }
@@ -40,7 +40,7 @@ export const planRuns = (
   { directory, replayed }: Known,
 ): Planned => {
   const starting = (
-    functions: readonly Deployed[],
+    functions: readonly Wired[],
     run_type: RunPlan['run_type'],
     more: Partial<RunPlan> = {},
   ): PlannedStarts => ({
@@ -127,7 +127,7 @@ export class Part {
 }
 
 /** Id of the run of a function that an event starts. */
-export const runIdOf = (event_id: string, { project, fn }: Pick<Deployed, 'project' | 'fn'>): string =>
+export const runIdOf = (event_id: string, { project, fn }: Pick<Wired, 'project' | 'fn'>): string =>
   derivedIdBeside(event_id, project.project_id, fn.ns, fn.var)
 
 /** The same for the reference `ns/var` in a project. `publishCall` returns it before the run is planned. */
@@ -141,7 +141,7 @@ export const placeOf = ({
   project,
   build,
   fn,
-}: Deployed): Pick<
+}: Wired): Pick<
   RunPlan,
   'build_id' | 'project_id' | 'project_name' | 'target' | 'timeout' | 'once' | 'marks_begin' | 'context'
 > => ({

@@ -2,7 +2,7 @@ import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { payloadFields } from '../../events/payload.ts'
 import { streamOf } from '../../events/streams.ts'
-import type { Deployed } from '../../projections/wiring.ts'
+import type { Wired } from '../../projections/wiring.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { EnvCause } from '../../events/event.ts'
 import type { RunInput } from '../../events/run.ts'
@@ -24,7 +24,7 @@ type Deps = Parameters<typeof requestRun>[0] &
 export type EmittedData = Extract<Activity, { readonly kind: 'data' }>
 
 export interface ToolCall {
-  readonly tool: Deployed
+  readonly tool: Wired
   /** The only argument of the function. */
   readonly input: Readonly<Record<string, unknown>>
   /** Timeout of a function that has none, milliseconds. */

@@ -3,7 +3,7 @@ import { AppError } from '../../errors.ts'
 import type { FunctionSpec } from '../../events/project.ts'
 import { hasParameters, parametersIn } from '../../events/webhookPath.ts'
 import type { DirectoryEnv } from '../../projections/directory.ts'
-import type { Deployed } from '../../projections/wiring.ts'
+import type { Wired } from '../../projections/wiring.ts'
 import { demandAllReadable } from '../projects/demandReadable.ts'
 import { demandImported } from '../transfer/demandImported.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -21,7 +21,7 @@ export interface WebhookAddress {
 /** An endpoint of a deployed build, with the environment and the function that it belongs to. */
 export interface WebhookEndpoint {
   readonly env: DirectoryEnv
-  readonly deployed: Deployed
+  readonly deployed: Wired
   readonly webhook: NonNullable<FunctionSpec['webhook']>
   /** The custom domain of the address; null for an address of the service. */
   readonly domain: string | null
