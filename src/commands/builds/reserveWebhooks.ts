@@ -1,4 +1,5 @@
 import { clock } from '../../clock.ts'
+import type { DeployedBuild } from '../../domain/project.ts'
 import { textOfWebhook, type WebhookAddress, type WebhookHolder, webhooksIn } from '../../domain/webhook.ts'
 import { AppError, isAppError, isRetryable, messageOf } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
@@ -50,10 +51,13 @@ export const reserveWebhooks = async (
 ): Promise<void> => {
   for (const webhook of webhooks) refuseServed(deps, webhook, project_id, cause)
   // In sorted order, one at a time: if two deployments want the same addresses, one of them gets all.
-  const sorted = webhooks.toSorted((a, b) => (textOfWebhook(a) < textOfWebhook(b) ? -1 : 1))
-  for (const [i, webhook] of sorted.entries()) {
+  const sorted = webhooks
+    .map((webhook) => ({ webhook, text: textOfWebhook(webhook) }))
+    .sort((a, b) => (a.text < b.text ? -1 : 1))
+  const servedBy = servedLists(deps)
+  for (const [i, { webhook }] of sorted.entries()) {
     try {
-      await reserve(deps, webhook, { project_id, fence }, cause)
+      await reserve(deps, webhook, { project_id, fence, servedBy }, cause)
     } catch (error) {
       if (i > 0 && isAppError(error, 'conflict')) await abandon(deps, { project_id, fence }, cause)
       throw error
@@ -77,7 +81,7 @@ const refuseServed = (
 const reserve = async (
   deps: Deps,
   webhook: WebhookAddress,
-  { project_id, fence }: { project_id: string; fence: number },
+  { project_id, fence, servedBy }: { project_id: string; fence: number; servedBy: ServedBy },
   cause: EnvCause,
 ): Promise<void> => {
   const { webhooks } = deps.aggregates
@@ -85,7 +89,7 @@ const reserve = async (
   for (let races = 0; ; races++) {
     const holder = await webhooks.read(stream, (reservation) => reservation.holder)
     const instead = holder && holder.project_id !== project_id ? holder : undefined
-    const use = instead && (await useOf(deps, webhook, instead, cause))
+    const use = instead && (await useOf(deps, webhook, { ...instead, servedBy }, cause))
     if (use) throw taken(webhook, use)
     const by = { project_id, fence, reserved_at: clock.iso() }
     try {
@@ -97,11 +101,27 @@ const reserve = async (
   }
 }
 
+/** The addresses that the deployed build of a project serves, as text. */
+type ServedBy = (project_id: string, build: DeployedBuild) => Promise<ReadonlySet<string>>
+
+/** Reads the list of each build once: a project may have reserved each of 10,000 addresses. */
+const servedLists = (deps: Deps): ServedBy => {
+  const known = new Map<string, ReadonlySet<string>>()
+  return async (project_id, build) => {
+    const key = `${project_id}/${build.build_id}` // clients may choose the ids of builds
+    const before = known.get(key)
+    if (before) return before
+    const served = new Set((build.webhooks ?? (await webhooksOf(deps, build))).map(textOfWebhook))
+    known.set(key, served)
+    return served
+  }
+}
+
 /** Describes the use of an address by the project that reserved it; undefined when the reservation is void. */
 const useOf = async (
   deps: Deps,
   webhook: WebhookAddress,
-  { project_id, fence, reserved_at }: WebhookHolder,
+  { project_id, fence, reserved_at, servedBy }: WebhookHolder & { readonly servedBy: ServedBy },
   cause: EnvCause,
 ): Promise<string | undefined> => {
   for (;;) {
@@ -112,9 +132,8 @@ const useOf = async (
     })
     if (!project) return undefined
     const { name, deployed } = project
-    const served = deployed ? (deployed.webhooks ?? (await webhooksOf(deps, deployed))) : []
-    if (served.some((other) => textOfWebhook(other) === textOfWebhook(webhook)))
-      return `project "${name}" serves it`
+    const served = deployed && (await servedBy(project_id, deployed))
+    if (served?.has(textOfWebhook(webhook))) return `project "${name}" serves it`
     if (fence < project.fence) return undefined
     if (!hasNoResult(Date.parse(reserved_at))) return `project "${name}" is being deployed with it`
     await abandon(deps, { project_id, fence }, cause) // its node died, or its deployment will now fail as too slow

@@ -8,9 +8,11 @@ import { deleteProject } from '../../../src/commands/projects/deleteProject.ts'
 import { deployBuild } from '../../../src/commands/builds/deployBuild.ts'
 import { STALE_MS } from '../../../src/commands/projects/reserveName.ts'
 import { uploadBuild } from '../../../src/commands/builds/uploadBuild.ts'
+import { Payloads } from '../../../src/content/payloads.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
 import { isAppError } from '../../../src/errors.ts'
 import type { FunctionSpec } from '../../../src/events/project.ts'
+import type { PayloadRef } from '../../../src/events/scalars.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
 import { Directory } from '../../../src/projections/directory.ts'
@@ -293,6 +295,24 @@ reservations('that was taken over is not enough for its slow deployment to take 
     ),
   )
   await refusedWith('conflict', () => deploy(slow.project, slow.build_id))
+})
+
+reservations('of many addresses by one project need its list of functions once', async () => {
+  const paths = Array.from({ length: 20 }, (_, n) => `/once/${n}`)
+  const holder = await newProject()
+  for (const path of paths) await reservedAgo(path, holder, STALE_MS + 1000)
+  await deploy(holder, await uploaded(holder, ['/once'], { many: true }))
+  const other = await ready(paths)
+  let loaded = 0
+  class Counting extends Payloads {
+    override loadList(ref: PayloadRef): Promise<unknown[]> {
+      loaded++
+      return deps.payloads.loadList(ref)
+    }
+  }
+  const payloads = new Counting(deps.blobs)
+  await deploy(other.project, other.build_id, { on: { ...deps, payloads } })
+  assert.ok(loaded <= 1, `${loaded} loads`)
 })
 
 reservations('is void once its project deployed a build without the address', async () => {
