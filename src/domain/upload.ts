@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { AppError } from '../errors.ts'
 import { envIdOf } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
@@ -14,7 +15,7 @@ export type UploadState =
       readonly upload: Upload
       /** By number, in the order of arrival. */
       readonly parts: Map<number, Part>
-      /** Every part that ever arrived, in order; empty once the parts are joined. */
+      /** Every part that ever arrived, in order, without repeats of the newest with its number; empty once the parts are joined. */
       readonly arrivals: Arrival[]
     }
 
@@ -40,6 +41,9 @@ export type UploadCommand =
 type UploadEvent = EventOf<
   'UploadBegun' | 'PartUploaded' | 'UploadJoined' | 'UploadCompleted' | 'UploadAborted'
 >
+
+/** Parts of one upload, with those that were replaced. */
+const MAX_ARRIVALS = 3 * MAX_PARTS
 
 const gone = () => new AppError('not_found', 'No such upload: it is complete, cancelled or expired')
 
@@ -86,8 +90,9 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
       case 'PartUploaded': {
         const { type: _, upload_id: __, replaced_size: ___, ...part } = event
         if (state.status !== 'pending') return state
+        const repeats = isDeepStrictEqual(state.parts.get(part.part_number), part)
         state.parts.set(part.part_number, part)
-        state.arrivals.push({ revision: fact.revision, part })
+        if (!repeats) state.arrivals.push({ revision: fact.revision, part })
         return state
       }
       case 'UploadJoined':
@@ -102,6 +107,21 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
         return foreign(event)
     }
   },
+}
+
+/** Throws `quota_exceeded` when so many parts of an upload were replaced that no other may arrive: each remains in its state. */
+export const demandRoomForPart = ({
+  upload: { upload_id },
+  arrivals,
+}: {
+  readonly upload: Pick<Upload, 'upload_id'>
+  readonly arrivals: readonly unknown[]
+}): void => {
+  if (arrivals.length < MAX_ARRIVALS) return
+  throw new AppError(
+    'quota_exceeded',
+    `Upload ${upload_id}: expected at most ${MAX_ARRIVALS} parts, with those that were replaced; cancel it and begin a new one`,
+  )
 }
 
 /** A part that arrived while the others were joined is not in the content. */

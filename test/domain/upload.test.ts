@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
-import { assembled, upload } from '../../src/domain/upload.ts'
+import { assembled, demandRoomForPart, partsUpTo, upload, type UploadState } from '../../src/domain/upload.ts'
 import { isAppError } from '../../src/errors.ts'
 import type { DomainEvent, EventOf } from '../../src/events/index.ts'
-import type { Part } from '../../src/events/upload.ts'
+import type { Part, Upload } from '../../src/events/upload.ts'
+import { MAX_PARTS } from '../../src/ports/blobs.ts'
 import { given as givenOf } from '../support/given.ts'
 import { suite } from '../support/suite.ts'
 
@@ -92,6 +93,41 @@ for (const [what, facts, aggregates] of [
         .refuses('not_found')
   })
 }
+/** The state after the parts, each given as number and ETag. */
+const stateAfter = (...parts: readonly (readonly [part_number: number, etag: string])[]) => {
+  const metadata = { env_id: 'env', correlation_id: 'c' }
+  const at = '2026-05-01'
+  let state = upload.evolve(upload.initial(), { event: begun, metadata, at, revision: 0 } as never)
+  for (const [index, [part_number, etag]] of parts.entries()) {
+    const event = { ...added, part_number, etag }
+    state = upload.evolve(state, { event, metadata, at, revision: index + 1 } as never)
+  }
+  return state as Extract<UploadState, { upload: Upload }>
+}
+life('does not grow by a part that arrives again, and knows each other one', () => {
+  const { arrivals, parts } = stateAfter([1, 'a'], [2, 'a'], [1, 'a'], [1, 'b'], [2, 'a'], [1, 'a'])
+  assert.equal(
+    arrivals.map(({ revision }) => revision),
+    [1, 2, 4, 6],
+  )
+  assert.equal(
+    [...parts.values()].map(({ etag }) => etag),
+    ['a', 'a'],
+  )
+  for (const [revision, etag] of ['a', 'a', 'a', 'b', 'b', 'a'].entries())
+    assert.is(partsUpTo(arrivals, revision + 1).get(1)?.etag, etag)
+})
+life('accepts no part once very many were replaced, and names itself', () => {
+  const replaced = (times: number) => ({
+    upload: { upload_id: 'u' },
+    arrivals: Array.from({ length: times }),
+  })
+  demandRoomForPart(replaced(3 * MAX_PARTS - 1))
+  assert.throws(
+    () => demandRoomForPart(replaced(3 * MAX_PARTS)),
+    (error: unknown) => isAppError(error, 'quota_exceeded') && error.message.startsWith('Upload u: '),
+  )
+})
 life.run()
 
 const MIN = 5 << 20

@@ -5,6 +5,7 @@ import { etagOf, UNKNOWN_ETAG } from '../../content/etag.ts'
 import { AHEAD_BYTES, type FileQuota } from '../../content/fileQuota.ts'
 import { withContent } from '../../disk/withContent.ts'
 import { writeContent } from '../../disk/writeContent.ts'
+import { demandRoomForPart } from '../../domain/upload.ts'
 import { AppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -99,7 +100,9 @@ const receiving = async (
 ): Promise<Part> => {
   checkPart({ part_number, size: least })
   const { env_id } = cause
-  const { upload, parts } = await pendingUpload({ aggregates, store }, env_id, ref)
+  const known = await pendingUpload({ aggregates, store }, env_id, ref)
+  demandRoomForPart(known) // before the part is stored: a stored one without its fact could not be joined
+  const { upload, parts } = known
   const { key, blob_upload_id, upload_id } = upload
   const former = parts.get(part_number)?.size ?? 0
   let others = -former
