@@ -9,6 +9,7 @@ import { jsonBytes, RawJson, StoredJson } from '../events/rawJson.ts'
 import { type Content, openSection, type Section } from './blobContent.ts'
 import { openJson } from './jsonContent.ts'
 import { LostBlob } from './lostBlob.ts'
+import { values } from '../loops/slices.ts'
 import { listBytes, parseList, sha256Of } from './jsonList.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { newId } from '../ids.ts'
@@ -192,14 +193,16 @@ export class Payloads {
 
   /** Loads the fields of an object; large ones remain text. */
   async loadLoosely({ value, ref }: Payload): Promise<unknown> {
-    return ref ? new RawJson(await this.#bytes({ key: ref.key, bytes: ref.size })).loose : (value ?? null)
+    if (!ref) return value ?? null
+    const whole = new RawJson(await this.#bytes({ key: ref.key, bytes: ref.size }))
+    return values.complete(whole.looseSteps())
   }
 
   /** Reads the fields of an object in the blobs; large ones remain there. Any other value remains there as a whole. */
   async fieldsOf(stored: StoredJson): Promise<unknown> {
     const { key, from, to } = stored
     const whole = new RawJson(await this.#bytes({ key, from, bytes: to - from }))
-    const { loose } = whole
+    const loose = await values.complete(whole.looseSteps())
     if (loose === whole) return stored
     return Object.fromEntries(
       Object.entries(loose as object).map(([name, value]) => {

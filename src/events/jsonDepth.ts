@@ -1,3 +1,6 @@
+/** Levels of nesting in a value: deeper JSON would overflow the stack when it is stringified again. */
+export const MAX_JSON_DEPTH = 1000
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const OPEN_ARRAY = 0x5b

@@ -1,7 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-
-/** Levels of nesting in a value: deeper JSON would overflow the stack when it is stringified again. */
-export const MAX_JSON_DEPTH = 1000
+import { endOfString, JsonCheck, skipSpace, unexpected } from './jsonCheck.ts'
 
 /** Values over this size are kept as text. Smaller ones are parsed. */
 export const RAW_BYTES = 64 << 10
@@ -38,8 +36,13 @@ export class RawJson {
 
   /** Reads an object whose large members remain text; any other value remains as it is. */
   get loose(): unknown {
+    return completed(this.looseSteps())
+  }
+
+  /** The same in steps, between which other work can continue. */
+  *looseSteps(): Generator<void, unknown> {
     try {
-      return this.bytes[0] === OPEN_OBJECT ? parseLoosely(this.bytes) : this
+      return this.bytes[0] === OPEN_OBJECT ? yield* looseSteps(this.bytes) : this
     } catch {
       return this // it has too many members
     }
@@ -122,73 +125,85 @@ export const jsonBytes = (value: unknown): Buffer => {
   return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
 }
 
+/** Bytes that are checked between two yields of `looseSteps`. */
+const STEP_BYTES = 64 << 10
+
 /**
  * Parses the JSON of an object whose members over `RAW_BYTES` remain text. The large objects at `within`, one inside
  * the other, are read in the same way. Any other JSON remains text. Throws `SyntaxError` if the text is not JSON, is
  * nested too deeply, or has too many members.
  */
 export const parseLoosely = (bytes: Buffer, within: readonly string[] = []): unknown => {
-  if (!isUtf8(bytes)) throw new SyntaxError('Expected UTF-8')
-  const start = skipSpace(bytes, 0)
-  if (bytes[start] === OPEN_OBJECT) return looseObject(bytes, start, within, bytes.length)
-  const end = endOfValue(bytes, start)
-  if (skipSpace(bytes, end) !== bytes.length) throw unexpected(bytes, end)
-  return looseValue(bytes, { from: start, to: end, most: RAW_BYTES }, null)
+  return completed(looseSteps(bytes, within))
 }
 
-/** `end`: the object must end there, apart from white space. */
-const looseObject = (
+/** The result of work in steps, without other work between them. */
+export const completed = <T>(steps: Generator<void, T>): T => {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
+}
+
+/** The same in steps, between which other work can continue. */
+export function* looseSteps(bytes: Buffer, within: readonly string[] = []): Generator<void, unknown> {
+  if (!isUtf8(bytes)) throw new SyntaxError('Expected UTF-8')
+  const start = skipSpace(bytes, 0)
+  if (bytes[start] === OPEN_OBJECT) return yield* looseObject(bytes, start, within)
+  const check = new JsonCheck(bytes, start)
+  while (!check.next(STEP_BYTES)) yield
+  demandEnd(bytes, check.at)
+  return yield* looseValue(bytes.subarray(start, check.at), RAW_BYTES)
+}
+
+/** The object that begins at `start` ends with the bytes, apart from white space. */
+function* looseObject(
   bytes: Buffer,
   start: number,
   [inner, ...within]: readonly string[],
-  end: number,
-): unknown => {
+): Generator<void, unknown> {
   const members: [string, unknown][] = []
   let left = PARSED_BYTES
-  for (const { key, from, to } of membersOf(bytes, start, end)) {
+  for (const member of membersOf(bytes, start)) {
+    yield
+    if (!member) continue
     if (members.length === MAX_MEMBERS) throw new SyntaxError(`Expected at most ${MAX_MEMBERS} members`)
+    const { key, json } = member
     const most = Math.max(SMALLEST_BYTES, Math.min(RAW_BYTES, left))
-    const value = looseValue(bytes, { from, to, most }, key === inner ? within : null)
-    if (!(value instanceof RawJson)) left -= to - from
+    const isInner = key === inner && json.length > most && json[0] === OPEN_OBJECT
+    const value = isInner ? yield* looseObject(json, 0, within) : yield* looseValue(json, most)
+    if (!(value instanceof RawJson)) left -= json.length
     members.push([key, value])
   }
   return Object.fromEntries(members)
 }
 
 /** `most`: bytes of a value that is parsed. */
-const looseValue = (
-  bytes: Buffer,
-  { from, to, most }: { from: number; to: number; most: number },
-  within: readonly string[] | null,
-): unknown => {
-  if (to - from <= most) return JSON.parse(bytes.toString('utf8', from, to)) as unknown
-  if (within && bytes[from] === OPEN_OBJECT) return looseObject(bytes, from, within, to)
-  return new RawJson(inOneLine(bytes.subarray(from, to)))
+function* looseValue(json: Buffer, most: number): Generator<void, unknown> {
+  if (json.length <= most) return JSON.parse(json.toString()) as unknown
+  return new RawJson(yield* inOneLine(json))
 }
 
 /** A line break between two tokens would end the line of a server-sent event. */
-const inOneLine = (bytes: Buffer): Buffer => {
+function* inOneLine(bytes: Buffer): Generator<void, Buffer> {
   if (!bytes.includes(LINE_FEED) && !bytes.includes(CARRIAGE_RETURN)) return bytes
   const copy = Buffer.from(bytes)
-  for (const lineBreak of [LINE_FEED, CARRIAGE_RETURN])
-    for (let at = copy.indexOf(lineBreak); at >= 0; at = copy.indexOf(lineBreak, at)) copy[at] = SPACE
+  for (let at = 0; at < copy.length; at++) {
+    if (copy[at] === LINE_FEED || copy[at] === CARRIAGE_RETURN) copy[at] = SPACE
+    if (at % STEP_BYTES === 0) yield
+  }
   return copy
 }
 
 interface Member {
   readonly key: string
-  /** The bytes of its value. */
-  readonly from: number
-  readonly to: number
+  readonly json: Buffer
 }
 
-/** Yields the members of the object that begins at `start` and ends at `end`, apart from white space. */
-function* membersOf(bytes: Buffer, start: number, end: number): Generator<Member> {
-  const checkEnd = (at: number) => {
-    if (skipSpace(bytes, at + 1) < end) throw unexpected(bytes, at + 1)
-  }
+/** Yields the members of the object that begins at `start` and ends with the bytes; null while it checks a large one. */
+function* membersOf(bytes: Buffer, start: number): Generator<Member | null> {
   let at = skipSpace(bytes, start + 1)
-  if (bytes[at] === CLOSE_OBJECT) return checkEnd(at)
+  if (bytes[at] === CLOSE_OBJECT) return demandEnd(bytes, at + 1)
   for (;;) {
     if (bytes[at] !== QUOTE) throw unexpected(bytes, at)
     const keyEnd = endOfString(bytes, at)
@@ -196,13 +211,18 @@ function* membersOf(bytes: Buffer, start: number, end: number): Generator<Member
     at = skipSpace(bytes, keyEnd)
     if (bytes[at] !== COLON) throw unexpected(bytes, at)
     const from = skipSpace(bytes, at + 1)
-    const to = endOfValue(bytes, from)
-    yield { key, from, to }
-    at = skipSpace(bytes, to)
-    if (bytes[at] === CLOSE_OBJECT) return checkEnd(at)
+    const check = new JsonCheck(bytes, from)
+    while (!check.next(STEP_BYTES)) yield null
+    yield { key, json: bytes.subarray(from, check.at) }
+    at = skipSpace(bytes, check.at)
+    if (bytes[at] === CLOSE_OBJECT) return demandEnd(bytes, at + 1)
     if (bytes[at] !== COMMA) throw unexpected(bytes, at)
     at = skipSpace(bytes, at + 1)
   }
+}
+
+const demandEnd = (bytes: Buffer, end: number): void => {
+  if (skipSpace(bytes, end) < bytes.length) throw unexpected(bytes, end)
 }
 
 const LINE_FEED = 0x0a
@@ -211,103 +231,6 @@ const SPACE = 0x20
 const QUOTE = 0x22
 const COMMA = 0x2c
 const COLON = 0x3a
-const BACKSLASH = 0x5c
 const OPEN_ARRAY = 0x5b
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
-
-const unexpected = (bytes: Buffer, at: number): SyntaxError =>
-  new SyntaxError(at < bytes.length ? `Unexpected byte at ${at}` : 'Unexpected end of JSON')
-
-const skipSpace = (bytes: Buffer, from: number): number => {
-  let at = from
-  while (
-    bytes[at] === SPACE ||
-    bytes[at] === LINE_FEED ||
-    bytes[at] === CARRIAGE_RETURN ||
-    bytes[at] === 0x09
-  )
-    at++
-  return at
-}
-
-/** Returns the end of the value that begins at `start`. Checks it without creating objects, and without recursion. */
-const endOfValue = (bytes: Buffer, start: number): number => {
-  const open = new Uint8Array(MAX_JSON_DEPTH)
-  let depth = 0
-  let at = start
-  for (;;) {
-    // A value begins at `at`.
-    const first = bytes[at]
-    if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
-      if (depth === MAX_JSON_DEPTH)
-        throw new SyntaxError(`Expected at most ${MAX_JSON_DEPTH} levels of nesting`)
-      const next = skipSpace(bytes, at + 1)
-      if (bytes[next] === first + 2) at = next + 1 // empty: the closing bracket is two code points later
-      else {
-        open[depth++] = first
-        at = first === OPEN_OBJECT ? valueOfMember(bytes, next) : next
-        continue
-      }
-    } else at = first === QUOTE ? endOfString(bytes, at) : endOfScalar(bytes, at)
-    // A value has ended at `at`: close what it completes.
-    for (;;) {
-      if (depth === 0) return at
-      const container = open[depth - 1] as number
-      at = skipSpace(bytes, at)
-      if (bytes[at] === COMMA) {
-        at = skipSpace(bytes, at + 1)
-        if (container === OPEN_OBJECT) at = valueOfMember(bytes, at)
-        break
-      }
-      if (bytes[at] !== container + 2) throw unexpected(bytes, at)
-      at++
-      depth--
-    }
-  }
-}
-
-/** Returns the start of the value of the member whose key begins at `start`. */
-const valueOfMember = (bytes: Buffer, start: number): number => {
-  if (bytes[start] !== QUOTE) throw unexpected(bytes, start)
-  const at = skipSpace(bytes, endOfString(bytes, start))
-  if (bytes[at] !== COLON) throw unexpected(bytes, at)
-  return skipSpace(bytes, at + 1)
-}
-
-const ESCAPED = new Set(Buffer.from('"\\/bfnrt'))
-
-const endOfString = (bytes: Buffer, start: number): number => {
-  for (let at = start + 1; at < bytes.length; at++) {
-    const byte = bytes[at] as number
-    if (byte === QUOTE) return at + 1
-    if (byte < 0x20) throw unexpected(bytes, at)
-    if (byte !== BACKSLASH) continue
-    at++
-    if (bytes[at] === 0x75) {
-      if (!/^[\dA-Fa-f]{4}$/.test(bytes.toString('latin1', at + 1, at + 5))) throw unexpected(bytes, at)
-      at += 4
-    } else if (!ESCAPED.has(bytes[at] as number)) throw unexpected(bytes, at)
-  }
-  throw unexpected(bytes, bytes.length)
-}
-
-/** Characters of the longest number that is looked at. */
-const MAX_SCALAR = 1024
-const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?)(?=[\s,\]}]|$)/
-
-const endOfScalar = (bytes: Buffer, start: number): number => {
-  let end = start
-  while (end < bytes.length && end - start < MAX_SCALAR && isScalarByte(bytes[end] as number)) end++
-  if (!SCALAR.test(bytes.toString('latin1', start, end))) throw unexpected(bytes, start)
-  return end
-}
-
-/** Letters, digits, `+`, `-` and `.`. */
-const isScalarByte = (byte: number): boolean =>
-  (byte >= 0x30 && byte <= 0x39) ||
-  (byte >= 0x61 && byte <= 0x7a) ||
-  byte === 0x2b ||
-  byte === 0x2d ||
-  byte === 0x2e ||
-  byte === 0x45

@@ -69,6 +69,16 @@ export class Slices {
     }
   }
 
+  /** Completes work in steps. Other work continues between them. */
+  async complete<T>(steps: Iterator<void, T>): Promise<T> {
+    for (;;) {
+      const { done, value } = steps.next()
+      if (done) return value
+      const wait = this.take()
+      if (wait) await wait
+    }
+  }
+
   /** Background work does not rest while a reader waits for its result (S3). */
   async readerOf<T>(result: Promise<T>): Promise<T> {
     this.#readers++
@@ -120,3 +130,6 @@ export const reads = new Slices()
 
 /** Those of requests that arrive. Node parses all that clients have sent since the last turn. */
 export const arrivals = new Slices()
+
+/** Those of large values: functions return them, and requests read them. */
+export const values = new Slices()

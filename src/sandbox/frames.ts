@@ -1,6 +1,6 @@
 import { ByteChunks } from '../loops/byteChunks.ts'
-import { nestsDeeperThan } from '../events/jsonDepth.ts'
-import { MAX_JSON_DEPTH, RAW_BYTES } from '../events/rawJson.ts'
+import { MAX_JSON_DEPTH, nestsDeeperThan } from '../events/jsonDepth.ts'
+import { RAW_BYTES } from '../events/rawJson.ts'
 
 /** Bytes of one frame without its length prefix. A sender of a larger frame violates the protocol. */
 export const MAX_FRAME = 8 << 20

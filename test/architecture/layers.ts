@@ -48,7 +48,8 @@ export const layers: readonly Layer[] = [
   // Names of streams are for the layers that append: `api` and the host calls have no business there.
   { path: 'events/streams', imports: [] },
   { path: 'events/jsonDepth', imports: [] },
-  { path: 'events/rawJson', imports: [] },
+  { path: 'events/jsonCheck', imports: ['events/jsonDepth'] },
+  { path: 'events/rawJson', imports: ['events/jsonCheck'] },
   { path: 'events/outputLimit', imports: [] },
   { path: 'events/sortedKeys', imports: [] },
   { path: 'events/webhookReply', imports: ['events/rawJson'] },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { jsonBytes, MAX_JSON_DEPTH, parseLoosely, RawJson, RAW_BYTES } from '../../src/events/rawJson.ts'
+import { MAX_JSON_DEPTH } from '../../src/events/jsonDepth.ts'
+import { jsonBytes, parseLoosely, RawJson, RAW_BYTES } from '../../src/events/rawJson.ts'
 import { suite } from '../support/suite.ts'
 
 const test = suite('JSON that is kept as text')

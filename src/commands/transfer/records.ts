@@ -1,7 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { AppError, isAppError } from '../../errors.ts'
-import { nestsDeeperThan } from '../../events/jsonDepth.ts'
-import { MAX_JSON_DEPTH } from '../../events/rawJson.ts'
+import { MAX_JSON_DEPTH, nestsDeeperThan } from '../../events/jsonDepth.ts'
 
 /** The longest JSON line: a fact with its payload. */
 const MAX_LINE_BYTES = 1 << 20
