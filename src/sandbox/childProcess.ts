@@ -4,10 +4,18 @@ import type { Socket } from 'node:net'
 import { constants, getPriority } from 'node:os'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../errors.ts'
+import { values } from '../loops/slices.ts'
+import { FrameOrder, SLICED_BYTES } from './frameOrder.ts'
 import { frameReader, frameWriter, ProtocolViolation } from './frames.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
-import { type ChildFrame, type ParentFrame, parseChildFrame, parseLargeChildFrame } from './protocol.ts'
+import {
+  type ChildFrame,
+  largeFrameSteps,
+  type ParentFrame,
+  parseChildFrame,
+  parseLargeChildFrame,
+} from './protocol.ts'
 import { nodeArgs } from './processSandbox.ts'
 import { openProcessorUse, type ProcessorUse } from './processorUse.ts'
 
@@ -22,8 +30,11 @@ export interface Ending {
 }
 
 interface Listener {
-  /** `size`: characters of JSON. If it throws `ProtocolViolation`, the child is killed. */
-  onFrame(frame: ChildFrame, size: number): void
+  /**
+   * `size`: characters of JSON. Later frames wait until its promise resolves. If it throws or rejects with
+   * `ProtocolViolation`, the child is killed.
+   */
+  onFrame(frame: ChildFrame, size: number): void | Promise<void>
   /** Called once, after the last frame. */
   onEnd(ending: Ending): void
 }
@@ -41,6 +52,8 @@ export interface SandboxedProcess {
   thaw(): void
   /** True after `kill` and after a protocol violation. */
   readonly killed: boolean
+  /** Whether a large frame is checked, so that later ones wait. */
+  readonly isChecking: boolean
   /** Bytes that were sent and that the child has not read. */
   readonly unread: number
   /** The use of processors; null if it is not known. */
@@ -85,6 +98,7 @@ export const startProcess = (
       freeze() {},
       thaw() {},
       killed: true,
+      isChecking: false,
       unread: 0,
       processorUse: () => null,
     }
@@ -131,6 +145,7 @@ export const startProcess = (
   let piped = false
   let ended = false
   let killed = false
+  let isListening = true
   let drain: NodeJS.Timeout | undefined
   let exiting: NodeJS.Timeout | undefined
 
@@ -143,29 +158,48 @@ export const startProcess = (
 
   const stop = () => {
     killed = true
-    pipe.resume() // a paused pipe does not report its end
+    pauseOrResume()
     signal(child, 'SIGKILL')
   }
 
+  /** A paused pipe does not report its end. */
+  const pauseOrResume = () => {
+    if (killed || (isListening && !order.isBusy)) pipe.resume()
+    else pipe.pause()
+  }
+
+  const onError = (error: unknown) => {
+    if (!(error instanceof ProtocolViolation)) throw error
+    violate(error)
+  }
+  const order = new FrameOrder({
+    onChange: () => {
+      pauseOrResume()
+      end()
+    },
+    onError,
+  })
+  const takeLarge = (bytes: Buffer): void | Promise<void> => {
+    if (violation) return
+    if (bytes.length <= SLICED_BYTES) return listener.onFrame(parseLargeChildFrame(bytes), bytes.length)
+    return values.complete(largeFrameSteps(bytes)).then((frame) => {
+      if (!violation) return listener.onFrame(frame, bytes.length)
+    })
+  }
   const read = frameReader(
-    (json) => {
-      if (!violation) listener.onFrame(parseChildFrame(json), json.length)
-    },
-    (bytes) => {
-      if (!violation) listener.onFrame(parseLargeChildFrame(bytes), bytes.length)
-    },
+    (json) => order.add(() => (violation ? undefined : listener.onFrame(parseChildFrame(json), json.length))),
+    (bytes) => order.add(() => takeLarge(bytes)),
   )
   pipe.on('data', (chunk: Buffer) => {
     try {
       read(chunk)
     } catch (error) {
-      if (!(error instanceof ProtocolViolation)) throw error
-      violate(error)
+      onError(error)
     }
   })
 
   const end = () => {
-    if (ended || !exited || !piped) return
+    if (ended || !exited || !piped || order.isBusy) return
     ended = true
     clearTimeout(drain)
     clearTimeout(exiting)
@@ -207,12 +241,18 @@ export const startProcess = (
   return {
     sendJson: writer.send,
     send: (frame) => writer.send(JSON.stringify(frame)),
-    listen: (yes) => void (yes ? pipe.resume() : pipe.pause()),
+    listen: (yes) => {
+      isListening = yes
+      pauseOrResume()
+    },
     kill: stop,
     freeze: () => signal(child, 'SIGSTOP'),
     thaw: () => signal(child, 'SIGCONT'),
     get killed() {
       return killed
+    },
+    get isChecking() {
+      return order.isBusy
     },
     get unread() {
       return pipe.writableLength + writer.queued()

@@ -1,11 +1,16 @@
 import type { ErrorDetails, RunError } from '../events/run.ts'
 import type { HostCall } from '../sdk/wire.ts'
+import { completed } from '../events/rawJson.ts'
+import { values } from '../loops/slices.ts'
 import type { Intake } from './intake.ts'
+import { SLICED_BYTES } from './frameOrder.ts'
 import { MAX_LINE, MAX_MESSAGE, MAX_STACK } from './frames.ts'
 import { Masking, type Unfinished } from './masking.ts'
 import type { ChildFrame } from './protocol.ts'
 
 type Failure = Extract<ChildFrame, { type: 'failure' }>
+
+type WithValue = Extract<ChildFrame, { type: 'result' | 'host' }>
 
 type Log = Pick<Extract<ChildFrame, { type: 'log' }>, 'source' | 'text'>
 
@@ -40,11 +45,12 @@ export class GivenValues {
     return this.#masking?.isHalfFull ?? false
   }
 
-  /** Masks any JSON value that came in a frame of `size` bytes (G2). */
-  inJson(value: unknown, size: number): unknown {
-    if (!this.#masking) return value
+  /** Masks the values in a frame of `size` bytes: those of a large one in slices (G2). */
+  inFrame<Frame extends WithValue>(frame: Frame, size: number): Frame | Promise<Frame> {
+    if (!this.#masking || !hasJson(frame)) return frame
     this.#intake.charge(MASKING_COST * size)
-    return this.#masking.json(value)
+    const steps = inFrame(this.#masking, frame) as Generator<void, Frame>
+    return size > SLICED_BYTES ? values.complete(steps) : completed(steps)
   }
 
   inText(text: string): string {
@@ -86,28 +92,36 @@ export class GivenValues {
     const texts = this.#masking.json(location) as typeof location
     return { ...masked, location: { ...texts, line, column } }
   }
+}
 
-  /** Names of functions, keys and content of files remain: masking would change their meaning. */
-  inCall(request: HostCall, size: number): HostCall {
-    if (!this.#masking) return request
-    switch (request.op) {
-      case 'emit':
-        return {
-          ...request,
-          data_type: this.inText(request.data_type),
-          payload: this.inJson(request.payload, size),
-        }
-      case 'send':
-        return {
-          ...request,
-          event_type: this.inText(request.event_type),
-          event_data: this.inJson(request.event_data, size),
-        }
-      case 'call':
-      case 'run':
-        return { ...request, args: this.inJson(request.args, size) as typeof request.args }
-      default:
-        return request
-    }
+/** Names of functions, keys and content of files remain: masking would change their meaning. */
+const hasJson = (frame: WithValue): boolean =>
+  frame.type === 'result' || ['emit', 'send', 'call', 'run'].includes(frame.request.op)
+
+function* inFrame(masking: Masking, frame: WithValue): Generator<void, WithValue> {
+  return frame.type === 'result'
+    ? { ...frame, value: yield* masking.jsonSteps(frame.value) }
+    : { ...frame, request: yield* inCall(masking, frame.request) }
+}
+
+function* inCall(masking: Masking, request: HostCall): Generator<void, HostCall> {
+  switch (request.op) {
+    case 'emit':
+      return {
+        ...request,
+        data_type: masking.text(request.data_type),
+        payload: yield* masking.jsonSteps(request.payload),
+      }
+    case 'send':
+      return {
+        ...request,
+        event_type: masking.text(request.event_type),
+        event_data: yield* masking.jsonSteps(request.event_data),
+      }
+    case 'call':
+    case 'run':
+      return { ...request, args: (yield* masking.jsonSteps(request.args)) as typeof request.args }
+    default:
+      return request
   }
 }

@@ -4,7 +4,7 @@
  * M3: the memory is that of the result, whatever the number of secrets in a text is.
  */
 import { MASK } from '../events/mask.ts'
-import { RawJson } from '../events/rawJson.ts'
+import { completed, RawJson } from '../events/rawJson.ts'
 import { PrefixTree } from './prefixTree.ts'
 import { Replaced } from './replaced.ts'
 import { isEmpty, longestOf, NO_RESTS, remaining, type Rests, withRest } from './rests.ts'
@@ -20,6 +20,9 @@ const MAX_VALUES = 512
 /** The search needs up to 40 bytes of memory for each of theirs. */
 const MAX_VALUE_BYTES = 512 << 10
 
+/** Bytes that are searched between two yields of `jsonSteps`. */
+const STEP_BYTES = 64 << 10
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const CUT = '…'
@@ -31,6 +34,16 @@ export interface Unfinished {
   /** What may follow. */
   readonly rests: Rests
 }
+
+/** The search of a text from `from` to `to`, which has come as far as `at`. */
+interface Search {
+  readonly from: number
+  readonly to: number
+  at: number
+  node: number
+}
+
+const searchOf = (from: number, to: number, node = 0): Search => ({ from, to, at: from, node })
 
 type OnFound = (from: number, to: number) => void
 
@@ -70,7 +83,7 @@ export class Masking {
   text(text: string): string {
     const bytes = Buffer.from(text)
     const replaced = new Replaced(bytes)
-    this.#find(bytes, { from: 0, to: bytes.length }, replaced.by(MASK))
+    this.#find(bytes, searchOf(0, bytes.length), replaced.by(MASK))
     return replaced.bytes === bytes ? text : replaced.bytes.toString()
   }
 
@@ -95,7 +108,7 @@ export class Masking {
     if (from > 0) mask(0, from)
     const continues = remaining(rests, bytes, 0, to)
     const unfinished = isEmpty(continues)
-      ? this.#find(bytes, { from, to, node: from === 0 ? node : 0 }, mask)
+      ? this.#find(bytes, searchOf(from, to, from === 0 ? node : 0), mask)
       : { node: 0, rests: continues }
     if (!isCut) return { text: replaced.bytes.toString() }
     const begun = Math.min(this.#tree.depthOf(unfinished?.node ?? 0), to - replaced.done)
@@ -107,7 +120,7 @@ export class Masking {
   json(value: unknown, masked: (text: string) => string = (text) => this.text(text)): unknown {
     if (typeof value === 'string') return masked(value)
     if (typeof value === 'number') return this.#values.has(String(value)) ? MASK : value
-    if (value instanceof RawJson) return this.#raw(value)
+    if (value instanceof RawJson) return completed(this.#raw(value))
     if (Array.isArray(value)) return value.map((each: unknown) => this.json(each, masked))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
@@ -115,8 +128,13 @@ export class Masking {
     )
   }
 
+  /** The same in steps, between which other work can continue. */
+  *jsonSteps(value: unknown): Generator<void, unknown> {
+    return value instanceof RawJson ? yield* this.#raw(value) : this.json(value)
+  }
+
   /** Masks the strings of a text of JSON, and its numbers, without parsing it. */
-  #raw(json: RawJson): RawJson {
+  *#raw(json: RawJson): Generator<void, RawJson> {
     const { bytes } = json
     const replaced = new Replaced(bytes)
     const [mask, maskNumber] = [replaced.by(MASK), replaced.by(JSON.stringify(MASK))]
@@ -125,14 +143,28 @@ export class Masking {
       const [start = 0, end = 0] = [unescaped.places[from], unescaped.places[to]]
       if (start < end) mask(start, end)
     }
+    let pause = STEP_BYTES
     for (let at = 0; at < bytes.length;) {
+      if (at >= pause) {
+        yield
+        pause = at + STEP_BYTES
+      }
       const byte = bytes[at] as number
       if (byte === QUOTE) {
         const { end, hasEscapes } = endOfString(bytes, at)
-        if (hasEscapes) {
+        if (end - at > STEP_BYTES) {
+          if (hasEscapes) yield* unescape(unescaped, bytes, at + 1, end)
+          const search = hasEscapes ? searchOf(0, unescaped.length) : searchOf(at + 1, end)
+          yield* this.#findInSteps(
+            hasEscapes ? unescaped.bytes : bytes,
+            search,
+            hasEscapes ? maskUnescaped : mask,
+          )
+        } else if (hasEscapes) {
+          unescaped.begin(end - at)
           unescaped.read(bytes, at + 1, end)
-          this.#find(unescaped.bytes, { from: 0, to: unescaped.length }, maskUnescaped)
-        } else this.#find(bytes, { from: at + 1, to: end }, mask)
+          this.#find(unescaped.bytes, searchOf(0, unescaped.length), maskUnescaped)
+        } else this.#find(bytes, searchOf(at + 1, end), mask)
         at = end + 1
       } else if (isNumeric(byte)) {
         const end = endOfNumber(bytes, at)
@@ -143,15 +175,19 @@ export class Masking {
     return replaced.bytes === bytes ? json : new RawJson(replaced.bytes)
   }
 
-  /** Reports the secrets of a text from left to right. Returns the one that may continue after its end. */
-  #find(
-    bytes: Buffer,
-    { from, to, node: before = 0 }: { from: number; to: number; node?: number },
-    onFound: OnFound,
-  ): Unfinished | undefined {
+  *#findInSteps(bytes: Buffer, search: Search, onFound: OnFound): Generator<void> {
+    while (search.at < search.to) {
+      this.#find(bytes, search, onFound, Math.min(search.at + STEP_BYTES, search.to))
+      yield
+    }
+  }
+
+  /** Reports the secrets of a text from left to right. Returns the one that may continue after its end, or after `until`. */
+  #find(bytes: Buffer, search: Search, onFound: OnFound, until = search.to): Unfinished | undefined {
     const tree = this.#tree
-    let node = before
-    for (let at = from; at < to;) {
+    const { from, to } = search
+    let { at, node } = search
+    while (at < until) {
       node = tree.follow(node, bytes[at++] as number)
       if (node === 0) continue
       const word = tree.wordAt(node)
@@ -165,6 +201,7 @@ export class Masking {
       }
       const end = length > 0 ? start + length : at + longestOf(this.#restsOf(word), bytes, at, to)
       onFound(Math.max(start, from), end)
+      search.at = end
       if (end === to)
         return length > 0
           ? this.#unfinishedAt(bytes, start, to)
@@ -172,6 +209,8 @@ export class Masking {
       at = end
       node = 0
     }
+    search.at = at
+    search.node = node
     return node === 0 ? undefined : { node, rests: NO_RESTS }
   }
 
@@ -206,6 +245,11 @@ export class Masking {
 }
 
 const NOTHING: Unfinished = { node: 0, rests: NO_RESTS }
+
+function* unescape(text: UnescapedText, json: Buffer, from: number, to: number): Generator<void> {
+  text.begin(to - from)
+  for (let at = from; at < to; yield) at = text.read(json, at, Math.min(at + STEP_BYTES, to))
+}
 
 /** The place of the quote that ends the string of valid JSON which begins at `start`. */
 const endOfString = (

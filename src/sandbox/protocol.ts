@@ -1,5 +1,5 @@
 import type { ErrorDetails, RunError, Target } from '../events/run.ts'
-import { parseLoosely, RawJson } from '../events/rawJson.ts'
+import { completed, looseSteps, RawJson } from '../events/rawJson.ts'
 import { errorDetails } from './errorDetails.ts'
 import { blaming, isShallow, MAX_DEPTH, ProtocolViolation } from './frames.ts'
 import { FILE_ACTIONS, type HostCall, type Input, type Kept, type RunInfo } from '../sdk/wire.ts'
@@ -114,14 +114,34 @@ export type ChildFrame =
 export const parseChildFrame = (json: string): ChildFrame => {
   if (!isShallow(json, MAX_DEPTH + 1))
     throw new ProtocolViolation(`Expected members of a frame nested at most ${MAX_DEPTH} levels deep`)
-  return checked(objectIn(() => JSON.parse(json)))
+  let frame: unknown
+  try {
+    frame = JSON.parse(json)
+  } catch (cause) {
+    throw invalid(cause)
+  }
+  return checked(frame)
 }
 
 /** Parses a large frame: its large values remain text (`RawJson`), so that no frame needs more memory than its bytes. */
-export const parseLargeChildFrame = (bytes: Buffer): ChildFrame =>
-  checked(objectIn(() => parseLoosely(bytes, ['request', 'params'])))
+export const parseLargeChildFrame = (bytes: Buffer): ChildFrame => completed(largeFrameSteps(bytes))
 
-const checked = (frame: Fields): ChildFrame => {
+/** The same in steps, between which other work can continue. */
+export function* largeFrameSteps(bytes: Buffer): Generator<void, ChildFrame> {
+  let frame: unknown
+  try {
+    frame = yield* looseSteps(bytes, ['request', 'params'])
+  } catch (cause) {
+    throw invalid(cause)
+  }
+  return checked(frame)
+}
+
+const invalid = (cause: unknown): ProtocolViolation =>
+  new ProtocolViolation('Expected a frame of valid JSON', { cause })
+
+const checked = (frame: unknown): ChildFrame => {
+  if (!isObject(frame)) throw new ProtocolViolation(`Expected a frame to be an object, got ${shown(frame)}`)
   try {
     return frameOf(frame)
   } catch (error) {
@@ -186,17 +206,6 @@ type Fields = Readonly<Record<string, unknown>>
 
 const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof RawJson)
-
-const objectIn = (parse: () => unknown): Fields => {
-  let value: unknown
-  try {
-    value = parse()
-  } catch (cause) {
-    throw new ProtocolViolation('Expected a frame of valid JSON', { cause })
-  }
-  if (!isObject(value)) throw new ProtocolViolation(`Expected a frame to be an object, got ${shown(value)}`)
-  return value
-}
 
 const count = (fields: Fields, name: string): number => {
   const value = fields[name]

@@ -196,11 +196,13 @@ export class SupervisedChild {
 
   /** The service may be as late as a run. So it reads what the child has sent before it judges a run by the time (C4). */
   #pass(elapsedMs: number): void {
-    const { listening, isFlooded } = this.#intake
+    const { isFlooded } = this.#intake
+    const { isChecking } = this.#process
+    const isRead = (this.#intake.listening || isFlooded) && !isChecking
     const stalledMs = Math.max(0, elapsedMs - 2 * this.#options.tickMs)
     let isAnyDue = false
     for (const active of this.#runs.values()) {
-      active.pass(elapsedMs, { stalledMs, isRead: listening || isFlooded })
+      active.pass(elapsedMs, { stalledMs, isRead })
       isAnyDue ||= this.#isDue(active)
     }
     if (isAnyDue) setImmediate(() => this.#judge())
@@ -246,7 +248,17 @@ export class SupervisedChild {
     this.#process.kill()
   }
 
-  #onFrame(frame: ChildFrame, size: number): void {
+  /** A large frame is masked in slices. What the child sends after it waits meanwhile. */
+  #onFrame(frame: ChildFrame, size: number): void | Promise<void> {
+    if (frame.type !== 'result' && frame.type !== 'host') return this.#takeMasked(frame, size)
+    this.#intake.charge(size)
+    const masked = this.#given.inFrame(frame, size)
+    return masked instanceof Promise
+      ? masked.then((each) => this.#takeMasked(each, size))
+      : this.#takeMasked(masked, size)
+  }
+
+  #takeMasked(frame: ChildFrame, size: number): void {
     try {
       this.#take(frame, size)
     } catch (error) {
@@ -263,7 +275,7 @@ export class SupervisedChild {
         this.readyAt = clock.monotonic()
         return this.#listener.onReady()
       case 'result':
-        return this.#finish(frame.id, () => this.#succeeded(this.#given.inJson(frame.value, size)))
+        return this.#finish(frame.id, () => this.#succeeded(frame.value))
       case 'failure':
         return this.#finish(frame.id, () => ({
           status: 'failed',
@@ -275,8 +287,7 @@ export class SupervisedChild {
         return active.log(frame.source, this.#given.inOutput(frame, active.cutLines), this.#hold)
       }
       case 'host':
-        this.#intake.charge(size)
-        return this.#serve({ ...frame, request: this.#given.inCall(frame.request, size) }, size)
+        return this.#serve(frame, size)
       case 'pong':
         return this.#onPong(frame)
       case 'fault': // the process may be inconsistent: its runs may finish, but no new run starts
@@ -346,7 +357,7 @@ export class SupervisedChild {
     const { heartbeatMs } = this.#options
     if (this.#intake.unreadMs >= heartbeatMs) return this.kill('unresponsive', UNREAD)
     const { idleSince } = this
-    const { listening } = this.#intake
+    const listening = this.#intake.listening && !this.#process.isChecking
     const silence = this.#pulse.tick(now, elapsedMs, { runs: this.#runs.size, idleSince, listening })
     if (silence === 'restless' && this.idle) this.retire() // something continues in it
     else if (silence !== null)

@@ -16,14 +16,19 @@ export class UnescapedText {
   places = new Uint32Array(1)
   length = 0
 
-  /** Reads the characters of a valid string between its quotes. Its memory is that of the longest string so far. */
-  read(json: Buffer, from: number, to: number): void {
-    if (this.bytes.length < to - from) {
-      this.bytes = Buffer.allocUnsafe(to - from)
-      this.places = new Uint32Array(to - from + 1)
+  /** Has room for the characters of a string of this size. Its memory is that of the longest string so far. */
+  begin(size: number): void {
+    if (this.bytes.length < size) {
+      this.bytes = Buffer.allocUnsafe(size)
+      this.places = new Uint32Array(size + 1)
     }
     this.length = 0
-    for (let at = from; at < to;) {
+  }
+
+  /** Adds the characters of a part of a valid string between its quotes. Returns the end of the last one. */
+  read(json: Buffer, from: number, to: number): number {
+    let at = from
+    while (at < to) {
       const byte = json[at] as number
       if (byte !== BACKSLASH) {
         this.#push(byte, at++)
@@ -36,7 +41,8 @@ export class UnescapedText {
         at += 2
       }
     }
-    this.places[this.length] = to
+    this.places[this.length] = at
+    return at
   }
 
   #push(byte: number, at: number): void {
@@ -50,13 +56,38 @@ export class UnescapedText {
     const second =
       isHigh(unit) && json[at + 6] === BACKSLASH && json[at + 7] === LETTER_U ? unitAt(json, at + 6) : 0
     const isPair = isLow(second)
-    const text = String.fromCharCode(unit, ...(isPair ? [second] : []))
-    for (const byte of Buffer.from(text)) this.#push(byte, at)
+    this.#pushCharacter(isPair ? 0x10000 + ((unit - 0xd800) << 10) + (second - 0xdc00) : unit, at)
     return at + (isPair ? 12 : 6)
+  }
+
+  /** Half of a character becomes U+FFFD, as `Buffer.from` does it. */
+  #pushCharacter(given: number, at: number): void {
+    const code = isHigh(given) || isLow(given) ? 0xfffd : given
+    if (code < 0x80) return this.#push(code, at)
+    if (code < 0x800) this.#push(0xc0 | (code >> 6), at)
+    else {
+      if (code < 0x10000) this.#push(0xe0 | (code >> 12), at)
+      else {
+        this.#push(0xf0 | (code >> 18), at)
+        this.#push(0x80 | ((code >> 12) & 0x3f), at)
+      }
+      this.#push(0x80 | ((code >> 6) & 0x3f), at)
+    }
+    this.#push(0x80 | (code & 0x3f), at)
   }
 }
 
-const unitAt = (json: Buffer, at: number): number =>
-  Number.parseInt(json.toString('latin1', at + 2, at + 6), 16)
+const unitAt = (json: Buffer, at: number): number => {
+  let unit = 0
+  for (let digit = at + 2; digit < at + 6; digit++) unit = (unit << 4) | hexAt(json, digit)
+  return unit
+}
+
+/** The value of a hexadecimal digit: the code points of letters have bit 6, and 1 to 6 in their lower bits. */
+const hexAt = (json: Buffer, at: number): number => {
+  const byte = json[at] as number
+  return (byte & 0xf) + (byte >> 6) * 9
+}
+
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000

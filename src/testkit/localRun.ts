@@ -64,7 +64,7 @@ export const runLocally = async ({ called, info, input, ...run }: LocalRun): Pro
   const onFrame = (frame: ChildFrame, size: number): void => {
     switch (frame.type) {
       case 'result':
-        return ended.resolve({ status: 'succeeded', result: run.given.inJson(frame.value, size) })
+        return ended.resolve(succeeded(frame, size))
       case 'failure': {
         const byFunction = frame.code === 'function_failed' || frame.code === 'unavailable'
         const error = run.given.inFailure(frame, size)
@@ -78,15 +78,21 @@ export const runLocally = async ({ called, info, input, ...run }: LocalRun): Pro
         throw new Error(`Expected a frame of a run, got ${frame.type}`)
     }
   }
-  const serve = async (
-    { call, request }: Extract<ChildFrame, { type: 'host' }>,
+  const succeeded = async (
+    frame: Extract<ChildFrame, { type: 'result' }>,
     size: number,
-  ): Promise<void> => {
+  ): Promise<Outcome> => {
+    const { value } = await run.given.inFrame(frame, size)
+    return { status: 'succeeded', result: value }
+  }
+  const serve = async (frame: Extract<ChildFrame, { type: 'host' }>, size: number): Promise<void> => {
+    const { call } = frame
     const reply = (answer: object) =>
       local.onReply({ type: 'reply', id: local.id, call, ...(JSON.parse(JSON.stringify(answer)) as object) })
     try {
       calls.begin(call)
-      const value = await calls.serve(run.given.inCall(request, size))
+      const { request } = await run.given.inFrame(frame, size)
+      const value = await calls.serve(request)
       if (request.op === 'context') run.given.add(value)
       reply({ value })
     } catch (error) {

@@ -57,6 +57,22 @@ masking('is replaced in large JSON without parsing it, also if it is written wit
   })
 })
 
+masking('is replaced in a long text of large JSON, wherever it is, also beside escapes', () => {
+  const masked = maskingOf(SECRET)
+  const [plain, escaped] = [JSON.stringify(SECRET).slice(1, -1), '\\u0073k_live_\\"\\u00FC+\\/é~4711']
+  for (const at of [0, 1, (64 << 10) - 30, (64 << 10) - 5, 64 << 10, (128 << 10) - 11, 190_000])
+    for (const [before, form] of [
+      ['x', plain],
+      ['x', escaped],
+      ['\\n', escaped],
+      ['\\ud83d\\ude00', plain],
+    ] as const) {
+      const [begin, end] = [before.repeat(at / before.length), 'y'.repeat(200_000 - at)]
+      const json = masked.json(new RawJson(Buffer.from(`["${begin}${form}${end}"]`))) as RawJson
+      assert.ok(jsonBytes(json).equals(Buffer.from(`["${begin}***${end}"]`)), `${before} ${at}`)
+    }
+})
+
 masking('leaves a value without secrets as it is', () => {
   const raw = new RawJson(Buffer.from('["nothing"]'))
   assert.is(maskingOf(SECRET).json(raw), raw)
