@@ -82,7 +82,9 @@ export const Chart = (props: Props) => {
         {time !== undefined && <li class="moment">{momentText(time, props.isUtc)}</li>}
       </ul>
       {failure.value ? (
-        <p class="hint">The picture could not be loaded: {failure.value}. After an upgrade, reload the page.</p>
+        <p class="hint">
+          The picture could not be loaded: {failure.value}. After an upgrade, reload the page.
+        </p>
       ) : (
         <div ref={place} style={{ minHeight: HEIGHT }} />
       )}
