@@ -251,7 +251,7 @@ export class SupervisedChild {
   /** A large frame is masked in slices. What the child sends after it waits meanwhile. */
   #onFrame(frame: ChildFrame, size: number): void | Promise<void> {
     if (frame.type !== 'result' && frame.type !== 'host') return this.#takeMasked(frame, size)
-    this.#intake.charge(size)
+    if (frame.type === 'host') this.#intake.charge(size)
     const masked = this.#given.inFrame(frame, size)
     return masked instanceof Promise
       ? masked.then((each) => this.#takeMasked(each, size))
