@@ -268,7 +268,7 @@ time(
   'of a quiet environment has a position, so that a browser misses nothing between two replies',
   async () => {
     const { text, lastId } = await textAfter('/env/subscribe')
-    assert.match(text, /^retry: 2000\nid: \S+\n\n/)
+    assert.match(text, /\nid: \S+\n:hb\n\n$/)
     const { event_id } = await publish(api(), 'nobody')
     assert.match((await textAfter('/env/subscribe', lastId)).text, event_id)
   },

@@ -6,7 +6,7 @@ import { type Cursor, START } from '../../events/event.ts'
 import { envEvents, publishedEvent, streamEvents } from '../openapi/streamEvents.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import { type Ask, own, route } from '../route.ts'
-import { frame, HEARTBEAT, POSITION_HEADER, SseReply } from '../streams/sse.ts'
+import { frame, POSITION_HEADER, SseReply } from '../streams/sse.ts'
 import { serveConsumer } from '../streams/envConsumer.ts'
 import { tailStream } from '../streams/streamFrames.ts'
 import { demandData, mayPublish, publish, PublishAndFollowBody } from './events.ts'
@@ -186,7 +186,7 @@ export const streamRoutes = [
         return { after, group: consumer === undefined ? null : await nameConsumer(deps, consumer, caller) }
       }
       return openStream(ask, prepare, (client, { after, group }) => {
-        const end = () => client.end(HEARTBEAT)
+        const end = () => client.endAlive()
         const timeout = setTimeout(end, deps.sseTimeoutMs)
         client.gone.addEventListener('abort', () => clearTimeout(timeout), { once: true })
         deps.stopping.addEventListener('abort', end, { once: true })

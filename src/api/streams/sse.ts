@@ -21,7 +21,7 @@ export const frame = (id: string, event: string, data: unknown): Buffer =>
   Buffer.from(`${frameHead(id, event)}${JSON.stringify(data)}${FRAME_END}`)
 
 /** A comment. A client that has received neither it nor an event takes the end of its stream for a failure. */
-export const HEARTBEAT = Buffer.from(':hb\n\n')
+const HEARTBEAT = ':hb\n\n'
 
 /** An open text/event-stream reply. Only the socket buffers data. */
 export class SseReply {
@@ -31,6 +31,8 @@ export class SseReply {
   readonly #heartbeat: NodeJS.Timeout
   readonly #left = new AbortController()
   #isInFrame = false
+  /** The id that a browser which has received no event sends when it returns. */
+  #position: string | undefined
 
   constructor(ctx: Context) {
     ctx.respond = false
@@ -45,19 +47,19 @@ export class SseReply {
       'X-Request-Id': ctx.state.request_id,
     })
     ctx.req.socket.setNoDelay(true)
-    const position = ctx.res.getHeader(POSITION_HEADER)
-    // The blank line ends the block, so that the id is valid also if the connection ends before the first event.
-    ctx.res.write(`retry: ${RETRY_MS}\n${position === undefined ? '' : `id: ${String(position)}\n\n`}`)
+    this.#position = ctx.res.getHeader(POSITION_HEADER)?.toString()
+    ctx.res.write(`retry: ${RETRY_MS}\n`) // no blank line: it belongs to the first event
     this.#heartbeat = setInterval(() => {
-      if (this.#response.writableLength === 0 && !this.#isInFrame) this.write(HEARTBEAT) // otherwise a stalled client would seem active
+      if (this.#response.writableLength === 0 && !this.#isInFrame) this.#response.write(this.#sign) // otherwise a stalled client would seem active
     }, HEARTBEAT_MS)
     ctx.res.setTimeout(STALLED_MS, () => this.#letGo())
     ctx.res.on('close', () => this.#close())
     ctx.res.on('error', () => this.#close())
   }
 
-  /** Writes without a limit: the caller awaits `flushed` before the next write. */
+  /** Writes an event without a limit: the caller awaits `flushed` before the next write. */
   write(bytes: Buffer): void {
+    this.#position = undefined // each event has an id
     if (!this.gone.aborted) this.#response.write(bytes)
   }
 
@@ -96,10 +98,21 @@ export class SseReply {
     })
   }
 
-  end(bytes?: Buffer): void {
+  /** Ends the reply after its time. */
+  endAlive(): void {
+    this.end(this.#sign)
+  }
+
+  /** Ends the reply, with a last event or without one. */
+  end(bytes?: Buffer | string): void {
     if (this.gone.aborted) return
     this.#response.end(bytes)
     this.#close()
+  }
+
+  /** A sign of life, with the position of a client that has received no event. */
+  get #sign(): string {
+    return `${this.#position === undefined ? '' : `id: ${this.#position}\n`}${HEARTBEAT}`
   }
 
   #letGo(): void {
