@@ -74,7 +74,7 @@ const refusalsOf = ({
     ['conflict', closed && method !== 'GET'],
     ['idempotency_key_reused', takesKey],
     ['request_timeout', readsBody],
-    ['payload_too_large', closed && readsBody],
+    ['payload_too_large', readsBody],
     ['unsupported_media_type', form !== undefined],
     ['rate_limit_exceeded', closed],
     ['internal_server_error', closed],

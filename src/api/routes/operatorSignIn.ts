@@ -28,14 +28,7 @@ export const operatorSignInRoutes = [
     maxBodyBytes: MAX_TOKEN_BYTES,
     body: Type.Object({ token: Type.String({ description: 'The operator token' }) }),
     example: { token: 'the operator token' },
-    errors: [
-      'unauthorized',
-      'forbidden',
-      'conflict',
-      'payload_too_large',
-      'rate_limit_exceeded',
-      'unavailable',
-    ],
+    errors: ['unauthorized', 'forbidden', 'conflict', 'rate_limit_exceeded', 'unavailable'],
     reply: { kind: 'item', schema: OperatorSignIn },
     handle: async ({ ctx, deps, body: { token }, request_id }) => {
       demandDashboard(ctx)

@@ -134,7 +134,6 @@ export const signInRoutes = [
       'unauthorized',
       'forbidden',
       'conflict',
-      'payload_too_large',
       'rate_limit_exceeded',
       'session_limit_exceeded',
       'unavailable',
