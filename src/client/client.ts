@@ -25,8 +25,10 @@ export interface ClientOptions {
   readonly token: string | (() => string | Promise<string>) | null
   /** Default: the `fetch` of the platform. */
   readonly fetch?: typeof globalThis.fetch
-  /** How often a request that can be repeated is sent again after a lost connection, a 429 or a 503. Default 4.
-   * A reply that asks for a wait of more than 30 seconds is not repeated. */
+  /**
+   * How often a request that can be repeated is sent again after a lost connection, a 429 or a 503. Default 4. A request is
+   * not repeated if the reply asks for a wait of more than 30 seconds.
+   */
   readonly retries?: number
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>>

@@ -138,7 +138,7 @@ const isByHand = ({ event, metadata }: KnownFact): boolean => {
 export const isAudited = (fact: KnownFact): boolean => {
   const { event } = fact
   if (kindOf[event.type] !== 'change') return isByHand(fact)
-  if (event.type === 'CallsExpired') return event.up_to === undefined // the last part names the whole removal
+  if (event.type === 'CallsExpired') return event.up_to === undefined // the last fact of a removal has none
   return event.type !== 'SessionsEnded' || event.reason === 'revoked' // expired ones are recorded by the next session
 }
 

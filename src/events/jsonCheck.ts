@@ -1,21 +1,21 @@
 import { MAX_JSON_DEPTH } from './jsonDepth.ts'
 
-const LINE_FEED = 0x0a
-const CARRIAGE_RETURN = 0x0d
+export const LINE_FEED = 0x0a
+export const CARRIAGE_RETURN = 0x0d
 const TAB = 0x09
-const SPACE = 0x20
-const QUOTE = 0x22
-const COMMA = 0x2c
+export const SPACE = 0x20
+export const QUOTE = 0x22
+export const COMMA = 0x2c
 const MINUS = 0x2d
 const PLUS = 0x2b
 const POINT = 0x2e
 const ZERO = 0x30
 const NINE = 0x39
-const COLON = 0x3a
-const OPEN_ARRAY = 0x5b
+export const COLON = 0x3a
+export const OPEN_ARRAY = 0x5b
 const BACKSLASH = 0x5c
 const LETTER_U = 0x75
-const OPEN_OBJECT = 0x7b
+export const OPEN_OBJECT = 0x7b
 
 /** The part of a value that begins or continues at the current byte. */
 const VALUE = 0

@@ -1,5 +1,18 @@
 import { isUtf8 } from 'node:buffer'
-import { endOfString, JsonCheck, skipSpace, unexpected } from './jsonCheck.ts'
+import {
+  LINE_FEED,
+  CARRIAGE_RETURN,
+  SPACE,
+  QUOTE,
+  COMMA,
+  COLON,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  endOfString,
+  JsonCheck,
+  skipSpace,
+  unexpected,
+} from './jsonCheck.ts'
 
 /** Values over this size are kept as text. Smaller ones are parsed. */
 export const RAW_BYTES = 64 << 10
@@ -225,12 +238,4 @@ const demandEnd = (bytes: Buffer, end: number): void => {
   if (skipSpace(bytes, end) < bytes.length) throw unexpected(bytes, end)
 }
 
-const LINE_FEED = 0x0a
-const CARRIAGE_RETURN = 0x0d
-const SPACE = 0x20
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_ARRAY = 0x5b
-const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
