@@ -10,9 +10,11 @@ import { Collector } from './loops/collector.ts'
 import { FairTurns } from './loops/fairTurns.ts'
 import { openPatience } from './loops/patience.ts'
 import { slices } from './loops/slices.ts'
+import { WaitingCalls } from './loops/waitingCalls.ts'
 import { demandOpenFiles } from './process/checks/machine.ts'
-import type { Config } from './process/config.ts'
+import { type Config, isSolo } from './process/config.ts'
 import { lockDataDir } from './process/dataDir.ts'
+import { drain } from './process/drain.ts'
 import { openEngines, openTracer } from './process/engines.ts'
 import { endLeftoverChildren } from './process/leftoverChildren.ts'
 import { lazyMetrics } from './process/metrics/index.ts'
@@ -126,7 +128,8 @@ export const start = async (
     const turns = new FairTurns(collector)
     slices.join(turns)
     const server = await listen(front, { ...config, logger, onAccepted: () => turns.accepted() })
-    onClose(() => server.close())
+    const calls = new WaitingCalls()
+    onClose(() => server.close(calls))
 
     const signal = AbortSignal.any([stopping.signal, givenUp])
     const waiting = (reason: string | null) => {
@@ -162,7 +165,11 @@ export const start = async (
       patiently,
       starting: signal,
       readiness,
-      reachesLog: () => !outages.isAway('event_store'),
+      log: {
+        isReached: () => !outages.isAway('event_store'),
+        isCutOff: () => outages.isCutOff('event_store'),
+        isSettled: () => outages.isSettled('event_store'),
+      },
       tracer,
       logger,
       onClose,
@@ -212,6 +219,7 @@ export const start = async (
         metrics,
         publicUrl,
         stopping: stopping.signal,
+        calls,
         notReady,
         readyDetails,
         engineStates: () => engineStates(config, outages, engines.hints),
@@ -222,7 +230,7 @@ export const start = async (
       tls?.serve(app)
     }
     readiness.started()
-    onClose(async () => void (await Promise.all([server.close(), tls?.close()]))) // requests end before the resources that they use are closed
+    onClose(() => drain([server, ...(tls ? [tls] : [])], { calls, worker: claimer, isAlone: isSolo(config) }))
     const { apiKey, operatorToken, origins } = secrets
     const isNew = (origin: Origin) => origin === 'new' || (origin === 'derived' && node.isFirstKeyNew)
     const generated = {

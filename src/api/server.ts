@@ -3,9 +3,10 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { SecureContext, TlsOptions } from 'node:tls'
 import type Koa from 'koa'
-import { STOPPING_MS } from '../commands/runs/requestRun.ts'
+import { clock } from '../clock.ts'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import type { WaitingCalls } from '../loops/waitingCalls.ts'
 import { addressOf, isTrusted, networkOf, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AddressLimit } from './http/addressLimit.ts'
 import { GatheredMessage } from './http/gatheredMessage.ts'
@@ -34,8 +35,10 @@ const MAX_CONNECTIONS_PER_ADDRESS = 1000
 /** A connection then ends, so that a load balancer can move its client to another node. */
 const MAX_REQUESTS_PER_CONNECTION = 10_000
 
-/** Time for requests in progress when the server stops. Those that wait for a run end earlier and still reply. */
-const DRAIN_MS = STOPPING_MS + 500
+/** Time for requests in progress when the server stops. While callers wait for runs, the others may use their time too. */
+export const DRAIN_MS = 5000
+/** Time to send the replies to those callers. */
+const REPLYING_MS = 500
 
 /** `localhost` may be either of them. Another process must not get the other one at our port, and our clients' keys. */
 const LOOPBACKS = ['127.0.0.1', '::1'] as const
@@ -46,8 +49,8 @@ export interface ApiServer {
   readonly port: number
   /** Replaces the application. */
   serve(app: Koa): void
-  /** Accepts no new connections, waits for requests in progress, then closes the remaining connections. */
-  close(): Promise<void>
+  /** Accepts no new connections, waits for requests in progress and for calls, then closes the remaining connections. */
+  close(calls?: Pick<WaitingCalls, 'count'>): Promise<void>
 }
 
 interface Options {
@@ -83,7 +86,7 @@ export const listen = async (app: Koa, options: Options): Promise<ApiServer> => 
   return {
     port: portOf(servers[0]),
     serve: (next) => (handle = next.callback()),
-    close: async () => void (await Promise.all(servers.map(close))),
+    close: async (calls) => void (await Promise.all(servers.map((server) => close(server, calls)))),
   }
 }
 
@@ -237,14 +240,18 @@ const cannotListen = (host: string, port: number, cause: unknown, variable: stri
 
 const portOf = (server: Server): number => (server.address() as AddressInfo | null)?.port ?? 0
 
-const close = (server: Server): Promise<void> =>
+const close = (server: Server, calls: Pick<WaitingCalls, 'count'> = { count: 0 }): Promise<void> =>
   new Promise((resolve) => {
     if (!server.listening) return resolve()
-    const force = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
-    const idle = setInterval(() => server.closeIdleConnections(), 10) // connections become idle as replies end
+    let closesAt = clock.monotonic() + DRAIN_MS
+    const looking = setInterval(() => {
+      const now = clock.monotonic()
+      if (calls.count > 0) closesAt = Math.max(closesAt, now + REPLYING_MS)
+      if (now < closesAt) server.closeIdleConnections() // connections become idle as replies end
+      else server.closeAllConnections()
+    }, 10)
     server.close(() => {
-      clearTimeout(force)
-      clearInterval(idle)
+      clearInterval(looking)
       resolve()
     })
   })

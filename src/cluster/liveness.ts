@@ -27,6 +27,8 @@ type Announced = Omit<BeatDoc, 'count' | 'id'>
 /** An id in the heartbeats of this process. */
 interface Mine {
   readonly announced: Omit<BeatDoc, 'count'>
+  /** It has no heartbeat while this returns true. */
+  readonly unless: () => boolean
   /** Its first heartbeat. */
   readonly first: PromiseWithResolvers<void>
 }
@@ -74,12 +76,20 @@ export class Liveness {
 
   /**
    * Adds the id of a node or worker to the heartbeats of this process, from the next one on. A node announces the versions
-   * of read models that it reads, and what the operator wants to know about it. Resolves when a heartbeat with the id was
-   * stored: from then on, the others do not count it as lost, and know what it reads. Never rejects.
+   * of read models that it reads, and what the operator wants to know about it. A worker has no heartbeats while it cannot
+   * end its runs, so that others do. Resolves when a heartbeat with the id was stored: from then on, the others do not
+   * count it as lost, and know what it reads. Never rejects.
    */
-  join(id: string, announced?: Announced): Promise<void> {
+  join(
+    id: string,
+    {
+      announced,
+      unless = () => false,
+    }: { readonly announced?: Announced; readonly unless?: () => boolean } = {},
+  ): Promise<void> {
     const mine = this.#mine.get(id) ?? {
       announced: announced ? { id, ...announced } : {},
+      unless,
       first: Promise.withResolvers<void>(),
     }
     this.#mine.set(id, mine)
@@ -159,7 +169,7 @@ export class Liveness {
   async #beat(collection: WritableCollection<BeatDoc>, isLast = false): Promise<void> {
     if (this.#mine.size === 0) return
     const count = ++this.#count
-    const mine = [...this.#mine] // an id that joins during the write is not in it
+    const mine = isLast ? [...this.#mine] : [...this.#mine].filter(([, { unless }]) => !unless())
     const parted = [...this.#parted]
     const cursor = cursorAt(count)
     const written = mine.map(([id, { announced }]) => ({
@@ -169,7 +179,7 @@ export class Liveness {
     }))
     await collection.write([...written, ...parted.map((id) => ({ id, doc: null, cursor }))], START)
     for (const id of parted) this.#parted.delete(id)
-    if (!isLast) for (const [, { first }] of mine) first.resolve()
+    if (!isLast) for (const [, { first }] of mine) first.resolve() // an id that joined during the write is not in it
   }
 
   async #look(collection: WritableCollection<BeatDoc>, elapsedMs: number): Promise<void> {

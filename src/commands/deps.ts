@@ -3,6 +3,7 @@ import type { Payloads } from '../content/payloads.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import type { Cause, EnvCause } from '../events/event.ts'
 import type { NewId } from '../ids.ts'
+import type { WaitingCalls } from '../loops/waitingCalls.ts'
 import type { Quotas } from '../plans/quotas.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { Certificates } from '../ports/certificates.ts'
@@ -52,8 +53,9 @@ export interface CommandDeps {
   readonly publicUrl: () => string
   /** Null when no collector of traces is configured. */
   readonly tracer: Tracer | null
-  /** Aborts when the server begins to stop: waiting commands end soon after. */
+  /** Aborts when the server begins to stop: streams and waits that a client can repeat end. */
   readonly stopping: AbortSignal
+  readonly calls: WaitingCalls
 }
 
 /** The caller of a command. */

@@ -43,7 +43,7 @@ interface Given {
   readonly patiently: Patiently
   readonly starting: AbortSignal
   readonly readiness: Readiness
-  readonly reachesLog: Node['reachesLog']
+  readonly log: Node['log']
   readonly tracer: Tracer | null
   readonly logger: Logger
   readonly onClose: Node['onClose']
@@ -63,7 +63,7 @@ export const openNode = async ({
   patiently,
   starting,
   readiness,
-  reachesLog,
+  log,
   tracer,
   logger,
   onClose,
@@ -76,7 +76,9 @@ export const openNode = async ({
 
   const node_id = newId()
   const liveness = isSolo(config) ? null : new Liveness(readModels)
-  const joined = liveness?.join(node_id, { reads: allNames, host: hostname(), roles: [...roles] })
+  const joined = liveness?.join(node_id, {
+    announced: { reads: allNames, host: hostname(), roles: [...roles] },
+  })
   if (liveness) {
     void keepGoing('The liveness', (until) => liveness.run(until), background)
     onClose(() => liveness.leave().catch(() => {})) // otherwise the other nodes notice only after a timeout
@@ -117,7 +119,7 @@ export const openNode = async ({
       ...background,
       node_id,
       liveness,
-      reachesLog,
+      log,
       ...(!liveness && { fill: openFill({ dataDir: config.dataDir, store, readModels, logger }) }),
     },
     roles.has('projector'),
@@ -151,7 +153,7 @@ export const openNode = async ({
     starting,
     config,
     node_id,
-    reachesLog,
+    log,
     hasEarlierKeys: secrets.masterKey.equals(rootKey),
     aggregates,
     payloads,

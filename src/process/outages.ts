@@ -10,6 +10,10 @@ const ASK_EVERY_MS = 1000
 const REPLY_MS = 4000
 /** After an outage of this length the node is not ready, milliseconds. Shorter ones are not worth a change of nodes. */
 const TOLERATED_MS = 5000
+/** After an outage of this length, others take over what this node works on, milliseconds. */
+const CUT_OFF_MS = 60_000
+/** The end of an outage of all nodes is noticed by all of them in this time, milliseconds. */
+const RETURN_MS = 15_000
 
 export type EngineId = 'event_store' | 'read_models' | 'blobs'
 
@@ -30,13 +34,16 @@ interface Outage {
   readonly beganAt: number
 }
 
-const isLong = ({ beganAt }: Outage): boolean => clock.monotonic() - beganAt >= TOLERATED_MS
+const ageOf = ({ beganAt }: Outage): number => clock.monotonic() - beganAt
+const isLong = (outage: Outage): boolean => ageOf(outage) >= TOLERATED_MS
 
 /** The outages of the engines of this node. The log has one line at the beginning of each outage and one at its end. */
 export class Outages {
   readonly #outages = new Map<string, Outage>()
   /** The number of outages of each watched engine. */
   readonly #begun = new Map<EngineId, number>()
+  /** The end of the last outage of each engine that may have cut other nodes off, monotonic milliseconds. */
+  readonly #returned = new Map<EngineId, number>()
   readonly #logger: Logger
 
   constructor(logger: Logger) {
@@ -63,7 +70,21 @@ export class Outages {
 
   /** Whether an engine has not answered for so long that the node is not ready. */
   isAway(id: EngineId): boolean {
-    return this.#outages.values().some((outage) => outage.engine.id === id && isLong(outage))
+    return this.#of(id).some(isLong)
+  }
+
+  /** Whether an engine has not answered for so long that others take over what this node works on. */
+  isCutOff(id: EngineId): boolean {
+    return this.#of(id).some((outage) => ageOf(outage) >= CUT_OFF_MS)
+  }
+
+  /**
+   * Whether this node may take over the work of nodes that are cut off from an engine. It may not while the engine does not
+   * answer here either, and not until all nodes have noticed the end of a long outage.
+   */
+  isSettled(id: EngineId): boolean {
+    const returned = this.#returned.get(id) ?? -Infinity
+    return this.#of(id).length === 0 && clock.monotonic() - returned >= RETURN_MS
   }
 
   /** Asks an engine until the signal aborts. */
@@ -80,6 +101,10 @@ export class Outages {
     }
   }
 
+  #of(id: EngineId): readonly Outage[] {
+    return [...this.#outages.values()].filter(({ engine }) => engine.id === id)
+  }
+
   #begin(outage: Outage, failure: { readonly error: unknown }): void {
     const { engine, since } = outage
     this.#outages.set(engine.name, outage)
@@ -92,6 +117,7 @@ export class Outages {
   #end({ engine, since, beganAt }: Outage): void {
     this.#outages.delete(engine.name)
     const lasted_ms = Math.round(clock.monotonic() - beganAt)
+    if (lasted_ms >= CUT_OFF_MS / 2) this.#returned.set(engine.id, clock.monotonic()) // others may have noticed it earlier
     this.#logger.info(`${engine.name} answers again`, { since, lasted_ms })
   }
 }

@@ -74,10 +74,13 @@ export const recoverRuns = (
     readonly store: Pick<EventStore, 'head'>
     readonly views: Views
     readonly liveness: { isLost(worker_id: string): boolean; forget(worker_id: string): Promise<void> }
+    /** Whether a silent worker counts as lost now. After a long outage of the event store, the workers need time to return. */
+    readonly mayRecover?: () => boolean
     readonly logger: Logger
   },
 ): Saga<Recovering, RecoveryInput, DeadWorker> => {
-  const isLost = (worker_id: string) => deps.liveness.isLost(worker_id)
+  const { mayRecover = () => true } = deps
+  const isLost = (worker_id: string) => deps.liveness.isLost(worker_id) && mayRecover()
   const views = readInTurn(deps.views)
   const { aggregates } = deps
   return {

@@ -13,14 +13,17 @@ interface Deps {
   readonly head: () => Promise<Cursor>
   /** Resolves when the worker has read the facts about itself up to a cursor, or the signal aborts. */
   readonly reached: (cursor: Cursor, signal: AbortSignal) => Promise<void>
+  /** Whether the event store has not been reached for so long that the others may have declared the worker lost. */
+  readonly isCutOff: () => boolean
   /** Called when the worker is sure again. */
   readonly onSure: () => void
   readonly signal: AbortSignal
 }
 
 /**
- * Notices that this process was paused, or its machine suspended. The others may have declared the worker lost, and it reads
- * that in the log a moment after it continues. Until then it is not sure of its id: what it claims would be lost at once.
+ * Notices that this process was paused, that its machine was suspended, or that it is cut off from the event store. The
+ * others may have declared the worker lost, and it reads that in the log a moment after it continues. Until then it is not
+ * sure of its id: what it claims would be lost at once.
  */
 export class PauseWatch {
   readonly #deps: Deps
@@ -49,7 +52,7 @@ export class PauseWatch {
     const now = instantNow()
     const passed = elapsedMs(this.#seen, now.monotonic, now.wall)
     this.#seen = now
-    if (passed < PAUSED_MS) return
+    if (passed < PAUSED_MS && !this.#deps.isCutOff()) return
     this.#isPausedAgain = true
     this.#checking ??= this.#check()
   }

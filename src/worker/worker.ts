@@ -34,6 +34,8 @@ export interface WorkerOptions {
   readonly runTimeoutMs: number
   /** There is no other worker, so this one receives every delivery, and none declares it lost. */
   readonly alone?: boolean
+  /** Whether this worker has not reached the event store for so long that others may have declared it lost. */
+  readonly isCutOff?: () => boolean
   /** The events that no worker has taken; without it, each waits for its delivery. */
   readonly untaken?: Pick<UntakenEvents, 'late'>
   /** An event that no worker has taken for this time is taken before its delivery, milliseconds. */
@@ -92,6 +94,7 @@ export class Worker implements Claimer {
   readonly #drained = new AbortController()
   readonly #failed: FailedClaims
   readonly #registration: Registration
+  #draining: Promise<void> | undefined
   /** The position in the log up to which the facts about this worker are known. */
   #watched: Cursor = START
   readonly #watching = new Waiters()
@@ -171,15 +174,24 @@ export class Worker implements Claimer {
     if (late) void keepGoing('The claims of late events', (until) => late.run(until), background) // W7
   }
 
-  /** Returns the runs that have not begun, waits for the others, then ends the remaining ones as lost (W8). */
-  async stop({ drainMs }: { drainMs: number } = { drainMs: RUN_DRAIN_MS }): Promise<void> {
-    const { runtime, logger } = this.#deps
-    const { inProgress } = this.#executions
+  /** Takes nothing more, returns the runs that have not begun, and waits for the others (W8). */
+  drain(drainMs = RUN_DRAIN_MS): Promise<void> {
+    return (this.#draining ??= this.#drain(drainMs))
+  }
+
+  async #drain(drainMs: number): Promise<void> {
     this.#stopping.abort() // unclaimed deliveries go to another worker
     this.#bypass.close()
     this.#executions.returnWaiting()
     void this.#claimChildren(this.#drained.signal)
-    await inProgress.over(drainMs)
+    await this.#executions.inProgress.over(drainMs)
+  }
+
+  /** Drains, then ends the remaining runs as lost (W8). */
+  async stop({ drainMs }: { drainMs?: number } = {}): Promise<void> {
+    const { runtime, logger } = this.#deps
+    const { inProgress } = this.#executions
+    await this.drain(drainMs)
     this.#executions.closing()
     this.#drained.abort()
     await runtime.close()
@@ -325,6 +337,7 @@ export class Worker implements Claimer {
       reached: async (cursor, signal) => {
         if (this.#watched < cursor) await this.#watching.wait(cursor, signal)
       },
+      isCutOff: () => this.#options.isCutOff?.() ?? false,
       onSure: () => this.#takeHeld(),
       signal: this.#drained.signal,
     })

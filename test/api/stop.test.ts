@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import * as assert from 'uvu/assert'
 import { deploy, ended, type Event, publish, type Run, runsOf, type Webhook } from '../support/build.ts'
 import { type ServerProcess, spawnServer } from '../support/server.ts'
@@ -48,6 +50,37 @@ stopping('answers the webhook in progress, then waits no longer', async ({ serve
   await until(() => code !== undefined)
   assert.is(code, 0)
 })
+
+stopping(
+  'answers callers whose runs take longer than the 5 seconds of other requests',
+  async ({ server, url }) => {
+    const slow = server.api.send('POST', url, { body: 8000 })
+    const code = 'await send("begun", null); await new Promise((resolve) => setTimeout(resolve, 8000)); 7'
+    const evaluated = server.api.send('POST', '/projects/work/eval', { body: { code } })
+    await until(async () => (await server.api.page('/events?event_type=begun')).pagination.total === 2)
+    const ended = server.end('SIGTERM')
+    const [reply, value] = await Promise.all([slow, evaluated])
+    assert.equal([reply.status, reply.json], [200, 'answered'])
+    assert.equal([value.status, (value.json as { data: Run }).data.result], [201, 7])
+    assert.is(await ended, 0)
+  },
+)
+
+stopping(
+  'closes other requests after 5 seconds, and waits no longer for a caller than for its run',
+  async ({ server, url }) => {
+    const { port } = new URL(server.url)
+    const upload = connect(Number(port), '127.0.0.1')
+    upload.write('POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n')
+    const closed = once(upload.resume(), 'close')
+    const reply = server.api.send('POST', url, { body: 600_000 })
+    await hasBegun(server)
+    const ended = server.end('SIGTERM')
+    assert.is((await reply).status, 503)
+    await closed
+    assert.is(await ended, 0)
+  },
+)
 
 stopping('accepts no requests while it drains', async ({ server, url }) => {
   const reply = server.api.send('POST', url, { body: 1500 })

@@ -1,5 +1,6 @@
 import { MongoClient } from 'mongodb'
 import * as assert from 'uvu/assert'
+import { clock } from '../../src/clock.ts'
 import { START } from '../../src/events/event.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { deploy, publish, type Run } from '../support/build.ts'
@@ -24,9 +25,10 @@ const JOBS = `
 import { setTimeout } from 'node:timers/promises'
 import { currentRun, fn } from 'svc'
 export const long = fn({ 'on-event': 'work' }, async ({ data }) => {
-  if (currentRun().attempt === 1) await setTimeout(600_000)
+  if (data === 7 && currentRun().attempt === 1) await setTimeout(600_000)
   return data
 })
+export const pause = fn({ 'on-event': 'pause', timeout: 600_000 }, ({ data }) => setTimeout(data))
 `
 
 /** A node with the worker alone, which reaches MongoDB through a proxy, and a node with the other roles. */
@@ -164,4 +166,68 @@ if (!hasClusterEngines()) {
   })
 
   cut.run()
+
+  const alone = suite('a worker that is cut off from the event store alone', { timeoutMs: 300_000 })
+  /** It counts as silent after a minute. */
+  const LATER = { timeoutMs: 180_000, everyMs: 100 }
+  /** A worker is silent after a minute, and lost 6 s later. */
+  const OUTAGE_MS = 75_000
+
+  alone('is lost after a minute, and its run starts again on another one', async () => {
+    const standIn = await standInForEventStore()
+    const env = realEngines(tempDir(), namedUrl)
+    const eventStore = env['SVC_EVENT_STORE'] ?? ''
+    const proxy = await openFaultProxy(hostOf(eventStore, 2113))
+    const others = await startServer({ env: { ...env, SVC_ROLES: 'api,projector,saga' } })
+    const { api } = others
+    const first = await startServer({
+      env: { ...env, SVC_EVENT_STORE: proxy.url(eventStore), SVC_ROLES: 'worker' },
+    })
+    await deploy(api, 'jobs', { 'jobs.js': JOBS })
+    await publish(api, 'work', 7)
+    const runs = () => api.get<Run[]>('/runs?type=event')
+    await until(async () => (await runs()).some(({ status }) => status === 'running'), PATIENT)
+    const second = await startServer({ env: { ...env, SVC_ROLES: 'worker' } })
+    proxy.refuse()
+    const again = await until(async () => (await runs()).find(({ status }) => status === 'succeeded'), LATER)
+    assert.equal([again.attempt, again.result], [2, 7])
+    await second.stop()
+    await proxy.heal()
+    await publish(api, 'work', 8)
+    const next = await until(async () => (await runs()).find(({ result }) => result === 8), PATIENT)
+    assert.is(next.attempt, 1)
+    await first.stop()
+    await others.stop()
+    await proxy.close()
+    await standIn?.stop()
+  })
+
+  alone('is not lost if the event store was away from all nodes for more than a minute', async () => {
+    const standIn = await standInForEventStore()
+    const env = realEngines(tempDir(), namedUrl)
+    const proxy = await openFaultProxy(hostOf(env['SVC_EVENT_STORE'] ?? '', 2113))
+    const through = { ...env, SVC_EVENT_STORE: proxy.url(env['SVC_EVENT_STORE'] ?? '') }
+    const others = await startServer({ env: { ...through, SVC_ROLES: 'api,projector,saga' } })
+    const worker = await startServer({ env: { ...through, SVC_ROLES: 'worker' } })
+    const { api } = others
+    await deploy(api, 'jobs', { 'jobs.js': JOBS })
+    await publish(api, 'pause', OUTAGE_MS + 30_000) // it ends when a silent worker would have been lost
+    const runs = () => api.get<Run[]>('/runs?type=event')
+    await until(async () => (await runs()).some(({ status }) => status === 'running'), PATIENT)
+    const began = clock.monotonic()
+    proxy.refuse()
+    await until(() => clock.monotonic() - began >= OUTAGE_MS, LATER)
+    await proxy.heal()
+    const ended = await until(
+      async () => (await runs().catch(() => [])).find(({ status }) => status !== 'running'),
+      LATER,
+    )
+    assert.equal([ended.status, ended.attempt], ['succeeded', 1])
+    await worker.stop()
+    await others.stop()
+    await proxy.close()
+    await standIn?.stop()
+  })
+
+  alone.run()
 }

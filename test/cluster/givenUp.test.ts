@@ -56,7 +56,7 @@ const openNode = ({ store, readModels }: Context) => {
       signal,
       logger: silent,
       hints: { connected: false, publish: () => {}, on: () => () => {}, close: async () => {} },
-      reachesLog: () => true,
+      log: { isReached: () => true },
       onGivenUp: (reason) => reasons.push(reason),
     },
     true,

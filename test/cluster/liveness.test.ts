@@ -122,6 +122,38 @@ heartbeats('end when this process has another id', async () => {
   await readModels.close()
 })
 
+heartbeats(
+  'of a worker end while it is cut off from the event store, and those of its node do not',
+  async () => {
+    const readModels = openReadModels({ dir: tempDir() })
+    const collection = readModels.reader<{ count: number }>({ name: 'beats', version: 1, indexes: [] })
+    const countOf = async (id: string) => (await collection.get(id))?.count ?? 0
+    const liveness = new Liveness(readModels)
+    const ending = new AbortController()
+    let isCutOff = false
+    const joined = Promise.all([liveness.join('node'), liveness.join('worker', { unless: () => isCutOff })])
+    const running = liveness.run(ending.signal)
+    await joined
+    const passes = async () => {
+      const before = await countOf('node')
+      await until(async () => (await countOf('node')) > before + 1)
+    }
+    isCutOff = true
+    await passes() // a heartbeat that had begun is stored
+    const last = await countOf('worker')
+    await passes()
+    assert.is(await countOf('worker'), last)
+    isCutOff = false
+    await until(async () => (await countOf('worker')) > last)
+    isCutOff = true
+    ending.abort()
+    await running
+    await liveness.leave()
+    assert.equal([await countOf('node'), await countOf('worker')], [0, 0])
+    await readModels.close()
+  },
+)
+
 heartbeats('are not read for ids about which nobody asks any more', async () => {
   const readModels = openReadModels({ dir: tempDir() })
   const writer = readModels.writer.bind(readModels)

@@ -38,7 +38,7 @@ const LOOKS = 3
 const openNode = async ({ store, readModels }: Context, projection: Projection) => {
   const [node_id, liveness] = [newId(), new Liveness(readModels)]
   const [beating, working] = [new AbortController(), new AbortController()]
-  const joined = liveness.join(node_id, { reads: [nameOf(projection)] })
+  const joined = liveness.join(node_id, { announced: { reads: [nameOf(projection)] } })
   const beats = liveness.run(beating.signal).catch(() => {}) // the engines close first if a test fails
   await joined
   const projectors = new Projectors({ store, readModels, logger: silent, projections: [projection] })

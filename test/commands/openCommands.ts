@@ -1,3 +1,4 @@
+import { WaitingCalls } from '../../src/loops/waitingCalls.ts'
 import type { Caller, CommandDeps } from '../../src/commands/deps.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { newId } from '../../src/ids.ts'
@@ -50,6 +51,7 @@ export const openCommands = async () => {
     publicUrl: () => 'http://svc.test',
     tracer: null,
     stopping: new AbortController().signal,
+    calls: new WaitingCalls(),
   }
   return { ...node, deps, functionsOf }
 }

@@ -75,6 +75,23 @@ recovery('ends the runs of workers that are lost, and of no others', async () =>
   assert.not.ok((await node.typesIn(kept.stream_id)).includes('RunFailed'))
   await node.close()
 })
+recovery('waits while the event store is away from all nodes, or was a moment ago', async () => {
+  const node = await openNode()
+  const worker_id = newId()
+  const start = { type: 'StartWorker', worker_id, node: 'host/1', now } as const
+  await node.aggregates.workers.handle(streamOf.worker(worker_id), start, { correlation_id: worker_id })
+  const run = await startRun(node, worker_id)
+  await node.views.settled()
+  let [looks, mayRecover] = [0, false]
+  const liveness = { isLost: () => ++looks > 0, forget: async () => {} }
+  const saga = recoverRuns({ ...node, liveness, mayRecover: () => mayRecover, logger: silent })
+  void runSaga(saga, { logger: silent, clock }, node.signal)
+  await until(() => looks > 1)
+  assert.not.ok((await node.typesIn(run.stream_id)).includes('RunFailed'))
+  mayRecover = true
+  await until(async () => (await node.typesIn(run.stream_id)).includes('RunFailed'))
+  await node.close()
+})
 recovery('ends a run of a worker that never registered, although no worker came or went', async () => {
   const node = await openNode()
   const recovered: string[] = []

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { WaitingCalls } from '../../src/loops/waitingCalls.ts'
 import { openHints } from '../../src/adapters/embedded/hints.ts'
 import { requestRun } from '../../src/commands/runs/requestRun.ts'
 import { Offers, takeOffers } from '../../src/cluster/offers.ts'
@@ -16,7 +17,7 @@ import { until } from '../support/until.ts'
 import { deployBuild, openWorker, wanted } from './openWorker.ts'
 
 type Build = Awaited<ReturnType<typeof deployBuild>>
-type Context = { node: Node; build: Build; hints: Hints; stop: AbortController }
+type Context = { node: Node; build: Build; hints: Hints; stop: AbortController; calls: WaitingCalls }
 
 /** Each environment is an organization of its own. */
 const directory = { orgIdOf: (env_id: string) => env_id }
@@ -31,19 +32,26 @@ const announced = (hints: Hints, rooms: readonly string[], offer: () => boolean)
 const opening = async (context: Context) => {
   const node = await openNode()
   const hints: Hints = { ...openHints(), connected: true } // as if another node heard them
-  Object.assign(context, { node, build: await deployBuild(node), hints, stop: new AbortController() })
+  Object.assign(context, {
+    node,
+    build: await deployBuild(node),
+    hints,
+    stop: new AbortController(),
+    calls: new WaitingCalls(),
+  })
 }
-const closing = async ({ node, stop }: Context) => {
+const closing = async ({ node, stop, calls }: Context) => {
   stop.abort()
+  calls.end()
   await node.close()
 }
 
 /** Requests a run as an API node without a worker does. */
-const ask = ({ node, build, stop }: Context, offers: Pick<Offers, 'make'>) => {
+const ask = ({ node, build, calls }: Context, offers: Pick<Offers, 'make'>) => {
   const { plan, input } = wanted(build)
   const ids = { stream: newId(), run: newId() }
   const ending = requestRun(
-    { store: node.store, aggregates: node.aggregates, claimer: null, offers, stopping: stop.signal },
+    { store: node.store, aggregates: node.aggregates, claimer: null, offers, calls },
     { run: { ...plan, timeout: 60_000 }, input },
     {
       cause: { env_id: 'env', correlation_id: newId() },

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { WaitingCalls } from '../../src/loops/waitingCalls.ts'
 import { requestRun } from '../../src/commands/runs/requestRun.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
@@ -36,7 +37,13 @@ late.before.each(async (context) => {
   const request = async () => {
     const { plan, input } = wanted(build)
     const ids = { stream: newId(), run: newId() }
-    const deps = { store, aggregates, claimer: null, offers: { make: () => false }, stopping: signal }
+    const deps = {
+      store,
+      aggregates,
+      claimer: null,
+      offers: { make: () => false },
+      calls: new WaitingCalls(),
+    }
     const before = unheard.length
     requestRun(
       deps,

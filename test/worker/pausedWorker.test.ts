@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
+import { AppError } from '../../src/errors.ts'
 import { storeRequest } from '../../src/commands/runs/requestRun.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { isOf } from '../../src/events/event.ts'
@@ -85,6 +86,28 @@ paused('continues under its id if it was not declared lost', async () => {
   assert.is(ids.length, 1)
   clock.monotonic = monotonic
   await close()
+})
+
+paused('claims nothing while it is cut off from the event store', async () => {
+  const node = await openNode()
+  const build = await deployBuild(node)
+  let [isCutOff, heads] = [false, 0]
+  const away = new AppError('unavailable', 'The event store does not answer')
+  const store = forwarding(node.store, {
+    head: () => (heads++, isCutOff ? Promise.reject(away) : node.store.head()),
+  })
+  const { worker, held } = openWorker(node, { isCutOff: () => isCutOff }, store)
+  await worker.start()
+  isCutOff = true
+  const asked = heads
+  await until(() => heads > asked + 1)
+  assert.equal([worker.isOpen, worker.hasRoom('env')], [false, false])
+  isCutOff = false
+  await until(() => worker.isOpen)
+  await storeRequest(node, wanted(build))
+  await until(() => held.length === 1)
+  await worker.stop({ drainMs: 10 })
+  await node.close()
 })
 
 paused('does not begin the code of a function that starts only once, and returns its run', async () => {

@@ -6,15 +6,13 @@ import type { RunInput, RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isDerived } from '../../ids.ts'
 import { atMost } from '../../loops/deadline.ts'
+import type { WaitingCalls } from '../../loops/waitingCalls.ts'
 import { sessionOf, type WantedRun } from '../../ports/claimer.ts'
 import { awaitEnding, type Ending } from './awaitEnding.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 
 /** Time beyond the run's own timeout that a caller waits, so that a worker can claim the run and store its end. */
 export const BEYOND_TIMEOUT_MS = 10_000
-
-/** Time that a caller waits after the server begins to stop. The server drains a little longer, to send the reply. */
-export const STOPPING_MS = 4500
 
 /** Time in milliseconds in which only the worker that was offered a run may claim it. */
 const OFFERED_MS = 250
@@ -27,7 +25,7 @@ const CLEARED = 'cleared'
 /** Revision of the request in the stream that is created for the run: `StreamCreated` comes first. */
 export const REQUESTED_AT = 1
 
-type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'claimer' | 'offers' | 'stopping'>
+type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'claimer' | 'offers' | 'calls'>
 
 /** A run without the fields that this command decides. */
 export type RunToRequest = Omit<RunPlan, 'run_id' | 'stream_id' | 'attempt' | 'input_at' | 'timeout'> & {
@@ -61,7 +59,7 @@ export const requestRun = (
     input_at: { stream_id, revision: REQUESTED_AT },
     ...(cause.traceparent !== undefined && { traceparent: cause.traceparent }),
   }
-  const over = overAfter(run.timeout + BEYOND_TIMEOUT_MS, deps.stopping, gone)
+  const over = overAfter(run.timeout + BEYOND_TIMEOUT_MS, deps.calls, gone)
   const wanted = { plan, input, cause, now: clock.iso() }
   return endOf({ run_id, stream_id }, request(deps, wanted, over.signal), onStored).finally(() =>
     over.clear(),
@@ -98,7 +96,7 @@ export const awaitRequested = (
   { newId }: Caller,
 ): Promise<Requested> => {
   const ids = { run_id: newId('run'), stream_id: newId('stream') }
-  const { signal, clear } = overAfter(timeout + BEYOND_TIMEOUT_MS, deps.stopping)
+  const { signal, clear } = overAfter(timeout + BEYOND_TIMEOUT_MS, deps.calls)
   const ending = awaitEnding(deps, { ...ids, after: REQUESTED_AT }, { signal })
   return endOf(ids, Promise.resolve({ ending }), onStored).finally(clear)
 }
@@ -175,22 +173,20 @@ export const storeRequest = async (
 }
 
 /**
- * Aborts after `ms`, soon after the server begins to stop, with `gone`, or when it is cleared: a request that failed leaves a
+ * Aborts after `ms`, when the server that stops waits no longer, with `gone`, or when it is cleared: a request that failed leaves a
  * follower. It is no combination of signals: Node keeps weak references to these, and each full collection looks at all of them.
  */
 const overAfter = (
   ms: number,
-  stopping: AbortSignal,
+  calls: WaitingCalls,
   gone?: AbortSignal,
 ): { signal: AbortSignal; clear: () => void } => {
   const over = new AbortController()
-  let timer = setTimeout(() => over.abort(), ms)
-  const hurry = () => {
-    clearTimeout(timer)
-    timer = setTimeout(() => over.abort(), Math.min(ms, STOPPING_MS))
-  }
-  stopping.addEventListener('abort', hurry)
-  if (stopping.aborted) hurry()
+  const timer = setTimeout(() => over.abort(), ms)
+  const end = () => over.abort()
+  calls.enter()
+  calls.over.addEventListener('abort', end)
+  if (calls.over.aborted) end()
   const leave = () => over.abort(gone?.reason)
   gone?.addEventListener('abort', leave)
   if (gone?.aborted) leave()
@@ -198,7 +194,8 @@ const overAfter = (
     signal: over.signal,
     clear() {
       clearTimeout(timer)
-      stopping.removeEventListener('abort', hurry)
+      calls.leave()
+      calls.over.removeEventListener('abort', end)
       gone?.removeEventListener('abort', leave)
       over.abort(CLEARED)
     },

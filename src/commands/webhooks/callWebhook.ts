@@ -14,7 +14,7 @@ import { storeBody } from './storeBody.ts'
 import { verifyRequest } from './verifyRequest.ts'
 
 type Deps = Parameters<typeof requestRun>[0] &
-  Pick<CommandDeps, 'keyring' | 'payloads' | 'views'> & {
+  Pick<CommandDeps, 'keyring' | 'payloads' | 'stopping' | 'views'> & {
     readonly quotas: Pick<CommandDeps['quotas'], 'checkRun' | 'dataFor'>
   }
 

@@ -25,6 +25,7 @@ type Given = Pick<
   | 'claimer'
   | 'publicUrl'
   | 'stopping'
+  | 'calls'
   | 'notReady'
   | 'readyDetails'
   | 'about'

@@ -16,6 +16,16 @@ import type { SecretsFile } from '../secretsFile.ts'
 import type { Config } from '../config.ts'
 import type { Engines } from '../engines.ts'
 
+/** The connection of this node to the event store. */
+export interface LogLink {
+  /** False while the event store has not answered for some seconds. */
+  readonly isReached: () => boolean
+  /** It has not answered for so long that other workers take over the runs of this one. */
+  readonly isCutOff: () => boolean
+  /** This node may take over the runs of workers that are cut off: the event store is away from them alone. */
+  readonly isSettled: () => boolean
+}
+
 /** The parts that all roles of a process share: the engines, the background loops, and the layers above them. */
 export interface Node extends Engines, Background {
   /** Repeats a step of the start while an engine is down. */
@@ -25,8 +35,7 @@ export interface Node extends Engines, Background {
   readonly config: Config
   /** Id of this process. */
   readonly node_id: string
-  /** False while the event store has not answered this node for some seconds. */
-  readonly reachesLog: () => boolean
+  readonly log: LogLink
   /** Whether svc 0.1.0 began the log: its root key is the master key. */
   readonly hasEarlierKeys: boolean
   readonly aggregates: Aggregates

@@ -10,6 +10,7 @@ import type { Fill } from '../../projections/fill.ts'
 import { type Progress, Projectors } from '../../projections/projectors.ts'
 import { rebuildRequested } from '../../projections/rebuilding.ts'
 import { serveEarlier } from '../../projections/serveEarlier.ts'
+import type { LogLink } from './node.ts'
 
 /** A batch grows for this time while no reader waits. */
 const LINGER_MS = 100
@@ -25,7 +26,7 @@ const YIELD_MS = 3000
 interface Deps extends Pick<Engines, 'store' | 'readModels' | 'hints'>, Background {
   readonly node_id: string
   readonly liveness: Liveness | null
-  readonly reachesLog: () => boolean
+  readonly log: Pick<LogLink, 'isReached'>
   /** Builds new read models of the embedded engine. */
   readonly fill?: Fill
 }
@@ -41,14 +42,14 @@ interface Projecting {
  * with the role works and the others are on standby.
  */
 export const startProjecting = (given: Deps, projects: boolean): Projecting => {
-  const { store, readModels, hints, signal, logger, liveness, node_id, fill, reachesLog } = given
+  const { store, readModels, hints, signal, logger, liveness, node_id, fill, log } = given
   let yieldsUntil: number | undefined
   /** Another node may be able to do all of the work. If none is there, this one continues with the rest of it. */
   const onGivenUp = (reason: string) => {
     yieldsUntil ??= clock.monotonic() + YIELD_MS
     given.onGivenUp?.(reason)
   }
-  const isAble = () => reachesLog() && clock.monotonic() >= (yieldsUntil ?? 0)
+  const isAble = () => log.isReached() && clock.monotonic() >= (yieldsUntil ?? 0)
   const deps = { ...given, onGivenUp }
   const base = { store, readModels, logger, onGivenUp }
   const dropping = (unread: Omit<Unread, 'readModels'>, background: Background) =>

@@ -37,7 +37,7 @@ export const startSagas = async (node: Node): Promise<void> => {
     sweepFiles(node),
     sweepTenants(node),
     purgeEnvs({ ...node, runtime: null }), // each node sweeps its own unpacked builds
-    ...(liveness ? [recoverRuns({ ...node, liveness })] : []),
+    ...(liveness ? [recoverRuns({ ...node, liveness, mayRecover: node.log.isSettled })] : []),
   ]
   for (const saga of sagas)
     void keepGoing(`The saga ${saga.name}`, (until) => runSaga(saga, { ...node, clock }, until), node)
@@ -56,7 +56,7 @@ const startDomains = (node: Node): void => {
   const run = (until: AbortSignal) => runSaga(saga, { ...node, clock }, until)
   const alone = liveness
     ? (until: AbortSignal) =>
-        holdLease('custom domains', { ...node, liveness, isAble: node.reachesLog }, run, until)
+        holdLease('custom domains', { ...node, liveness, isAble: node.log.isReached }, run, until)
     : run
   void keepGoing(`The saga ${saga.name}`, alone, node)
 }

@@ -42,11 +42,12 @@ export const startWorker = async (
     {
       runTimeoutMs: config.runTimeoutMs,
       alone: liveness === null,
+      isCutOff: node.log.isCutOff,
       ...(liveness && { untaken }),
       onIdentity: (worker_id) => {
         if (latest_id !== undefined && latest_id !== worker_id) liveness?.part(latest_id)
         latest_id = worker_id
-        return liveness?.join(worker_id)
+        return liveness?.join(worker_id, { unless: node.log.isCutOff })
       },
       onGivenUp: (reason) => node.onGivenUp?.(reason),
     },

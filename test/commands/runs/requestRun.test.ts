@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { requestRun, type RunToRequest } from '../../../src/commands/runs/requestRun.ts'
+import { WaitingCalls } from '../../../src/loops/waitingCalls.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
 import { AppError } from '../../../src/errors.ts'
 import { newId } from '../../../src/ids.ts'
@@ -30,13 +31,13 @@ request('that was offered and cannot be stored leaves no follower', async () => 
       return store.follow(stream, options)
     },
   }
-  const stopping = new AbortController().signal
+  const calls = new WaitingCalls()
   const deps = {
     store: full,
     aggregates: openAggregates(full),
     claimer: null,
     offers: { make: () => true },
-    stopping,
+    calls,
   }
   const requested = requestRun(deps, { run, input: { kind: 'args', value: [] } }, { cause, newId })
   assert.is(await requested.then(String, (error: AppError) => error.code), 'unavailable')
@@ -44,6 +45,7 @@ request('that was offered and cannot be stored leaves no follower', async () => 
     followers.map(({ aborted }) => aborted),
     [true],
   )
+  assert.is(calls.count, 0)
   await node.close()
 })
 
